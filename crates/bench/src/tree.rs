@@ -53,9 +53,9 @@ impl Tree {
         }
     }
 
-    fn apply(&mut self, edit: &Edit) -> Reply {
+    fn apply(&mut self, edit: impl Into<Edit>) -> Reply {
         self.edits += 1;
-        self.namespace.apply(TxId { epoch: Epoch(1), sn: Sn(self.edits) }, edit).reply
+        self.namespace.apply(TxId { epoch: Epoch(1), sn: Sn(self.edits) }, &edit.into()).reply
     }
 
     /// One more file, with none or one block.
@@ -77,7 +77,7 @@ impl Tree {
         let Planned::Edit(edit) = ops::create::plan(&self.namespace, &self.context(), &request)? else {
             anyhow::bail!("{path} was there already");
         };
-        let Reply::Created(inode) = self.apply(&edit) else {
+        let Reply::Created(inode) = self.apply(edit) else {
             anyhow::bail!("{path} was not created");
         };
         let last = match blocks {
@@ -86,7 +86,7 @@ impl Tree {
         };
         let request = ops::complete::Request { path, holder: "bench".into(), last, inode };
         match ops::complete::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
-            ops::complete::Plan::Close(edit) => self.apply(&edit),
+            ops::complete::Plan::Close(edit) => self.apply(edit),
             other => anyhow::bail!("{} was not closed: {other:?}", request.path),
         };
         Ok(())
@@ -96,7 +96,7 @@ impl Tree {
         let request =
             ops::add_block::Request { path: path.into(), holder: "bench".into(), previous: None, inode };
         match ops::add_block::plan(&self.namespace, &self.context(), &request, &GivenFacts::all_finished())? {
-            ops::add_block::Plan::New { edit, .. } => match self.apply(&edit) {
+            ops::add_block::Plan::New { edit, .. } => match self.apply(edit) {
                 Reply::Block { block, .. } => Ok(block),
                 other => anyhow::bail!("{path} got no block: {other:?}"),
             },

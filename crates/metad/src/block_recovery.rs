@@ -17,7 +17,7 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) {
     match plan {
         Plan::Closed => {}
         Plan::Close(edit) => {
-            turn.apply(&edit);
+            turn.apply(edit);
         }
         Plan::Recover(recovery) => recover(turn, recovery),
         Plan::Waiting(block) => tracing::debug!(%block, "a file stays open: its last block is not reported"),
@@ -28,7 +28,7 @@ pub fn release(turn: &mut Turn<'_>, plan: Plan) {
 pub fn recover(turn: &mut Turn<'_>, recovery: Recovery) {
     let Recovery { edit, block, stamp, truncation, source } = recovery;
     if is_begun(turn, block, source) {
-        turn.apply(&edit);
+        turn.apply(edit);
         order(turn, block, stamp, truncation, source);
     }
 }

@@ -4,7 +4,8 @@
 //! retry cache. An operation is a file of [`ops`]. A client's request for it is a value, a [`Request`]. Its `plan`, on the active, checks a
 //! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]. The edit's rules stand
 //! beside it, behind the trait of `operation.rs`: what it answers, marks for readers, changes of snapshots and charges to
-//! quotas, and `apply`, which carries it out on every member, decides nothing and refuses nothing. Reads are in [`reads`].
+//! quotas, and `apply`, which carries it out on every member, decides nothing and refuses nothing. A plan may come to more
+//! than an edit: a [`Step`] says what is to be done next. Reads are in [`reads`].
 //!
 //! This crate must never know a clock, a disk, a socket, randomness, or where a block's replicas are: what a
 //! plan needs to know of them comes in as an argument ([`Context`], [`BlockFacts`]). Nothing that depends on
@@ -14,6 +15,7 @@
 
 mod access;
 pub mod acl;
+mod apply;
 mod change;
 pub mod charge;
 mod codec;
@@ -21,6 +23,7 @@ mod consistency;
 pub mod context;
 mod digest;
 pub mod edit;
+mod edit_bytes;
 mod entry_limits;
 mod epoch;
 pub mod erasure_coding;
@@ -29,6 +32,7 @@ mod footprint;
 #[doc(hidden)]
 pub mod given_facts;
 pub mod image;
+mod kinds;
 mod lease;
 pub mod lease_watch;
 mod level;
@@ -47,7 +51,6 @@ pub mod quota;
 pub mod reads;
 pub mod renewals;
 mod reply;
-pub mod request;
 mod reserved;
 mod resolve;
 mod retry;
@@ -67,7 +70,6 @@ pub use charge::Charge;
 pub use codec::DecodeError;
 pub use context::{BlockFacts, Context};
 pub use digest::fingerprint;
-pub use edit::{Edit, Planned};
 pub use epoch::NewEpoch;
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use footprint::{Mark, Reach};
@@ -77,6 +79,7 @@ pub use level::GroupLevel;
 pub use limits::{AccessPolicy, Limits, XattrLimits};
 pub use namespace::{Applied, BlockChange, Counts, Memory, Namespace};
 pub use older_calls::OlderCalls;
+pub use ops::{Edit, Planned, Request, Step};
 pub use paths::Paths;
 pub use plannable::Plannable;
 pub use privilege::Privileged;
@@ -84,9 +87,7 @@ pub use protected::ProtectedDirectories;
 pub use quota::{Amounts, Quota};
 pub use renewals::Renewals;
 pub use reply::{Reply, RetryLookup};
-pub use request::Request;
 pub use retry::{Origin, WINDOW_MS as RETRY_WINDOW_MS};
 pub use snapshot_id::SnapshotId;
-pub use step::Step;
 pub use together::{ONE_BY_ONE, Piece, Together};
 pub use unknown::UnknownReplicas;

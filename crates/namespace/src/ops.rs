@@ -56,3 +56,115 @@ pub mod truncate;
 pub mod truncate_copy;
 pub mod update_block_for_pipeline;
 pub mod update_pipeline;
+
+use crate::{
+    Reply, edit,
+    footprint::{Mark, Marks},
+    kinds::{kinds, requests},
+    operation::Operation,
+    step,
+};
+
+/// An edit of the journal, or one of the kind that an operation plans.
+pub type Edit<B = Body> = edit::Edit<B>;
+
+/// The decision of a plan, with an edit of this kind.
+pub type Planned<B = Body> = edit::Planned<B>;
+
+/// The next step of a request, with edits of the journal.
+pub type Step = step::Step<Edit>;
+
+// The other numbers up to 63 are free, for keys and tokens among others.
+kinds! {
+    1 => Mkdirs(mkdirs::MkdirsEdit),
+    2 => Create(create::CreateEdit),
+    3 => AddBlock(add_block::AddBlockEdit),
+    4 => AbandonBlock(abandon_block::AbandonBlockEdit),
+    5 => Complete(complete::CompleteEdit),
+    6 => Rename(rename::RenameEdit),
+    7 => Delete(delete::DeleteEdit),
+    8 => Cleanup(cleanup::CleanupEdit),
+    9 => SetPermission(set_permission::SetPermissionEdit),
+    10 => SetOwner(set_owner::SetOwnerEdit),
+    11 => SetTimes(set_times::SetTimesEdit),
+    12 => SetReplication(set_replication::SetReplicationEdit),
+    13 => Fsync(fsync::FsyncEdit),
+    14 => NewStamp(update_block_for_pipeline::NewStampEdit),
+    15 => UpdatePipeline(update_pipeline::UpdatePipelineEdit),
+    16 => StartRecovery(release_lease::StartRecoveryEdit),
+    17 => FinishRecovery(commit_block_synchronization::FinishRecoveryEdit),
+    18 => Append(append::AppendEdit),
+    19 => Truncate(truncate::TruncateEdit),
+    20 => Concat(concat::ConcatEdit),
+    21 => SetAcl(set_acl::SetAclEdit),
+    22 => SetXattrs(set_xattrs::SetXattrsEdit),
+    23 => SetQuota(set_quota::SetQuotaEdit),
+    24 => SetStoragePolicy(set_storage_policy::SetStoragePolicyEdit),
+    25 => SetSnapshottable(allow_snapshot::SetSnapshottableEdit),
+    26 => CreateSnapshot(create_snapshot::CreateSnapshotEdit),
+    27 => RenameSnapshot(rename_snapshot::RenameSnapshotEdit),
+    28 => DeleteSnapshot(delete_snapshot::DeleteSnapshotEdit),
+    29 => Sweep(sweep::SweepEdit),
+    31 => TruncateCopy(truncate_copy::TruncateCopyEdit),
+    38 => AllowDeletions(allow_deletions::AllowDeletionsEdit),
+    39 => RaiseLevel(raise_level::RaiseLevelEdit),
+}
+
+requests! {
+    Mkdirs(mkdirs::Request),
+    Create(create::Request),
+    Append(append::Request),
+    Truncate(truncate::Request),
+    Fsync(fsync::Request),
+    AddBlock(add_block::Request),
+    AbandonBlock(abandon_block::Request),
+    UpdateBlockForPipeline(update_block_for_pipeline::Request),
+    UpdatePipeline(update_pipeline::Request),
+    Complete(complete::Request),
+    RecoverLease(recover_lease::Request),
+    Rename(rename::Request),
+    Rename2(rename2::Request),
+    Delete(delete::Request),
+    Concat(concat::Request),
+    SetPermission(set_permission::Request),
+    SetOwner(set_owner::Request),
+    SetTimes(set_times::Request),
+    SetReplication(set_replication::Request),
+    SetAcl(set_acl::Request),
+    SetXattr(set_xattrs::Request),
+    RemoveXattr(set_xattrs::Removal),
+    SetErasureCoding(set_erasure_coding::Request),
+    UnsetErasureCoding(set_erasure_coding::Removal),
+    SetStoragePolicy(set_storage_policy::Request),
+    SetQuota(set_quota::Request),
+    AllowSnapshot(allow_snapshot::Request),
+    DisallowSnapshot(allow_snapshot::Disallowing),
+    CreateSnapshot(create_snapshot::Request),
+    RenameSnapshot(rename_snapshot::Request),
+    DeleteSnapshot(delete_snapshot::Request),
+}
+
+impl Edit {
+    /// The answer to the call that made this edit, as [`crate::Applied::reply`] had it, for a call that is repeated after the
+    /// retry cache has forgotten it. `None`: the call is planned anew, and recognises its own repetition from the tree.
+    pub fn answer(&self) -> Option<Reply> {
+        self.body.answer()
+    }
+
+    /// Adds the marks of what the edit changes. To be asked before it is applied, while what it removes is still there.
+    pub fn footprint(&self, ns: &crate::Namespace, footprint: &mut Vec<Mark>) {
+        self.body.mark(&mut Marks::new(ns, footprint));
+    }
+}
+
+impl From<cleanup::Plan> for Edit {
+    fn from(plan: cleanup::Plan) -> Self {
+        match plan {
+            cleanup::Plan::Cleanup(edit) => edit.into(),
+            cleanup::Plan::Sweep(edit) => edit.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

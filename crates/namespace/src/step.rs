@@ -2,31 +2,34 @@
 //! order of these is decided here and in the plans alone: a driver takes the step that it is told, and asks for the next.
 
 use crate::{
-    Edit, Planned, Reply,
+    Reply,
+    edit::{Edit, Planned},
     ops::{
-        add_block::{self, NewBlock},
-        complete,
+        add_block::{self, AddBlockEdit, NewBlock},
+        complete::{self, CompleteEdit},
+        fsync::FsyncEdit,
         release_lease::{self, Freeing, Recovery},
-        truncate::{self, Cutting},
+        truncate::{self, Cutting, TruncateEdit},
+        truncate_copy::TruncateCopyEdit,
     },
 };
 use base::{Block, FsError, FsResult};
 
-/// The decision on a request, as the tree is now.
+/// The decision on a request, as the tree is now. `E` stands for the edits of all kinds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum Step<E> {
     /// The request's own edit. Applying it gives the answer.
-    Edit(Edit),
+    Edit(E),
     /// The request's own edit, for which data servers are chosen first. If too few are found it is dropped.
-    Allocate(Edit, NewBlock),
+    Allocate(E, NewBlock),
     /// The request's own edit. Once it is applied the data servers are to cut the last block of a file.
-    Cut(Edit, Cutting),
+    Cut(E, Cutting),
     /// Nothing is to be changed: this is the answer.
     NoChange(Reply),
     /// An edit of the service comes first. Once it is applied the request is planned again.
-    First(Edit),
+    First(E),
     /// The request is refused, but this edit of the service keeps a part of what it said.
-    Refused(Edit, FsError),
+    Refused(E, FsError),
     /// A block of a file is to be recovered, unless its recovery is under way. The answer does not wait for the end of that.
     Recover(Recovery, FsResult<Reply>),
     /// Replicas of this block have still to be reported. When one is, the request is planned again. The answer to a call that
@@ -34,51 +37,52 @@ pub enum Step {
     Wait(Block),
 }
 
-impl From<Planned> for Step {
-    fn from(planned: Planned) -> Self {
+impl<B, E: From<Edit<B>>> From<Planned<B>> for Step<E> {
+    fn from(planned: Planned<B>) -> Self {
         match planned {
-            Planned::Edit(edit) => Self::Edit(edit),
+            Planned::Edit(edit) => Self::Edit(edit.into()),
             Planned::NoChange(reply) => Self::NoChange(reply),
         }
     }
 }
 
-impl From<add_block::Plan> for Step {
+impl<E: From<Edit<AddBlockEdit>> + From<Edit<FsyncEdit>>> From<add_block::Plan> for Step<E> {
     fn from(plan: add_block::Plan) -> Self {
         match plan {
-            add_block::Plan::New { edit, block } => Self::Allocate(edit, block),
+            add_block::Plan::New { edit, block } => Self::Allocate(edit.into(), block),
             add_block::Plan::Again(reply) => Self::NoChange(reply),
-            add_block::Plan::Refused { edit, error } => Self::Refused(edit, error),
+            add_block::Plan::Refused { edit, error } => Self::Refused(edit.into(), error),
         }
     }
 }
 
-impl From<complete::Plan> for Step {
+impl<E: From<Edit<CompleteEdit>>> From<complete::Plan> for Step<E> {
     fn from(plan: complete::Plan) -> Self {
         match plan {
-            complete::Plan::Close(edit) => Self::Edit(edit),
+            complete::Plan::Close(edit) => Self::Edit(edit.into()),
             complete::Plan::Already => Self::NoChange(Reply::Bool(true)),
             complete::Plan::Waiting(block) => Self::Wait(block),
         }
     }
 }
 
-impl From<truncate::Plan> for Step {
+impl<E: From<Edit<TruncateEdit>> + From<Edit<TruncateCopyEdit>>> From<truncate::Plan> for Step<E> {
     fn from(plan: truncate::Plan) -> Self {
         match plan {
-            truncate::Plan::AtOnce(edit) => Self::Edit(edit),
-            truncate::Plan::Cut(edit, cutting) => Self::Cut(edit, cutting),
+            truncate::Plan::AtOnce(edit) => Self::Edit(edit.into()),
+            truncate::Plan::Cut(edit, cutting) => Self::Cut(edit.into(), cutting),
+            truncate::Plan::Copy(edit, cutting) => Self::Cut(edit.into(), cutting),
             truncate::Plan::NoChange(reply) => Self::NoChange(reply),
         }
     }
 }
 
 /// As the answer to a client that asks for it: is the file closed?
-impl From<release_lease::Plan> for Step {
+impl<E: From<Edit<CompleteEdit>>> From<release_lease::Plan> for Step<E> {
     fn from(plan: release_lease::Plan) -> Self {
         match plan {
             release_lease::Plan::Closed => Self::NoChange(Reply::Bool(true)),
-            release_lease::Plan::Close(edit) => Self::Edit(edit),
+            release_lease::Plan::Close(edit) => Self::Edit(edit.into()),
             release_lease::Plan::Recover(recovery) => Self::Recover(recovery, Ok(Reply::Bool(false))),
             // The client asks again.
             release_lease::Plan::Waiting(_) => Self::NoChange(Reply::Bool(false)),
@@ -86,11 +90,11 @@ impl From<release_lease::Plan> for Step {
     }
 }
 
-impl<P: Into<Self>> From<Freeing<P>> for Step {
+impl<P: Into<Self>, E: From<Edit<CompleteEdit>>> From<Freeing<P>> for Step<E> {
     fn from(freeing: Freeing<P>) -> Self {
         match freeing {
             Freeing::Free(plan) => plan.into(),
-            Freeing::Close(edit) => Self::First(edit),
+            Freeing::Close(edit) => Self::First(edit.into()),
             Freeing::Recover(recovery, refusal) => Self::Recover(recovery, Err(refusal)),
         }
     }

@@ -6,7 +6,7 @@ mod common;
 use base::{Block, Caller, Epoch, Sn, Timestamp, TxId};
 use common::{Dice, World};
 use namespace::{
-    Context, Edit, Mark, Namespace, Reach,
+    Context, Edit, Mark, Namespace, Reach, Step,
     acl::{AclEntry, Kind, Scope},
     ops,
     reads::{
@@ -211,6 +211,7 @@ fn what_is_made_elsewhere_leaves_no_doubt() {
     let Ok(namespace::Planned::Edit(edit)) = ops::mkdirs::plan(&world.ns, &ctx, &request) else {
         panic!("it can be made")
     };
+    let edit: Edit = edit.into();
     let mut touched = Vec::new();
     edit.footprint(&world.ns, &mut touched);
     let touched: BTreeSet<Mark> = touched.into_iter().collect();
@@ -265,16 +266,16 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                     unmasked: None,
                     create_parent: true,
                 };
-                ops::mkdirs::plan(ns, &ctx, &request)
+                ops::mkdirs::plan(ns, &ctx, &request).map(Step::from)
             }
             1 | 2 => {
                 let mut request = world.create_request(&path, "holder");
                 request.flags |= ops::create::flag::OVERWRITE;
-                ops::create::plan(ns, &ctx, &request)
+                ops::create::plan(ns, &ctx, &request).map(Step::from)
             }
             3 => {
                 let request = ops::rename::Request { source: path.clone(), destination: other.clone() };
-                ops::rename::plan(ns, &ctx, &request)
+                ops::rename::plan(ns, &ctx, &request).map(Step::from)
             }
             4 => {
                 let request = ops::rename2::Request {
@@ -283,10 +284,11 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                     overwrite: true,
                     to_trash: false,
                 };
-                ops::rename2::plan(ns, &ctx, &request)
+                ops::rename2::plan(ns, &ctx, &request).map(Step::from)
             }
             5 if step % 3 == 0 => {
                 ops::delete::plan(ns, &ctx, &ops::delete::Request { path: path.clone(), recursive: true })
+                    .map(Step::from)
             }
             8 => {
                 let entry = AclEntry {
@@ -297,6 +299,7 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                 };
                 let change = ops::set_acl::Change::Merge(vec![entry]);
                 ops::set_acl::plan(ns, &ctx, &ops::set_acl::Request { path: path.clone(), change })
+                    .map(Step::from)
             }
             9 => {
                 let name = XattrName { space: Space::User, name: "a".into() };
@@ -306,20 +309,20 @@ fn a_changed_answer_rests_on_the_footprint_of_the_change() {
                     value: Some(step.to_string().into_bytes()),
                     flags: 3,
                 };
-                ops::set_xattrs::plan(ns, &ctx, &request)
+                ops::set_xattrs::plan(ns, &ctx, &request).map(Step::from)
             }
             6 => {
                 let request =
                     ops::set_permission::Request { path: path.clone(), permission: step as u16 & 0o777 };
-                ops::set_permission::plan(ns, &ctx, &request)
+                ops::set_permission::plan(ns, &ctx, &request).map(Step::from)
             }
             _ => {
                 let request =
                     ops::set_times::Request { path: path.clone(), modified: i64::from(step), accessed: -1 };
-                ops::set_times::plan(ns, &ctx, &request)
+                ops::set_times::plan(ns, &ctx, &request).map(Step::from)
             }
         };
-        if let Ok(namespace::Planned::Edit(edit)) = planned {
+        if let Ok(Step::Edit(edit)) = planned {
             apply_and_compare(&mut world, edit, &paths);
         }
     }

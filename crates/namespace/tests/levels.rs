@@ -9,6 +9,7 @@ use namespace::{Edit, ImageError, Namespace, Planned, ops::raise_level};
 fn raise(world: &mut World, level: Level) -> FsResult<Option<Edit>> {
     let planned = world.plan(|ns, ctx| raise_level::plan(ns, ctx, level))?;
     let Planned::Edit(edit) = planned else { return Ok(None) };
+    let edit: Edit = edit.into();
     world.apply(edit.clone());
     Ok(Some(edit))
 }

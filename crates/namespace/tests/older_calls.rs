@@ -20,7 +20,7 @@ fn edit_of(world: &mut World, client: u8, call: i32) -> Edit {
     let Ok(Planned::Edit(mut edit)) = plan else { panic!("{path}: {plan:?}") };
     let origin = edit.origin.as_mut().expect("a client asked for it");
     (origin.client, origin.call) = (ClientId([client; 16]), CallId(call));
-    edit
+    edit.into()
 }
 
 fn is_found(calls: &OlderCalls, client: u8, call: i32, at: u64) -> bool {

@@ -5,7 +5,7 @@ mod common;
 use base::{Block, Caller, FsError, FsResult, GenerationStamp, InodeId, Moment};
 use common::{ALL_FINISHED, HOLDER, World};
 use namespace::{
-    BlockChange, Planned, Reach, Renewals, Reply, RetryLookup,
+    BlockChange, Edit, Planned, Reach, Renewals, Reply, RetryLookup,
     given_facts::GivenFacts,
     ops,
     ops::{
@@ -35,7 +35,7 @@ fn lengths(world: &World, path: &str) -> Vec<u64> {
     blocks.blocks.iter().map(|block| block.block.length).collect()
 }
 
-fn append_as(world: &mut World, path: &str, holder: &str) -> FsResult<Planned> {
+fn append_as(world: &mut World, path: &str, holder: &str) -> FsResult<Planned<append::AppendEdit>> {
     let request = append::Request {
         path: path.into(),
         holder: holder.into(),
@@ -392,7 +392,7 @@ fn truncate_refuses_what_is_no_file_and_no_shorter_length() -> FsResult<()> {
     Ok(())
 }
 
-fn concat_of(world: &mut World, target: &str, sources: &[&str]) -> FsResult<Planned> {
+fn concat_of(world: &mut World, target: &str, sources: &[&str]) -> FsResult<Planned<concat::ConcatEdit>> {
     let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
     let request = concat::Request { target: target.into(), sources };
     world.plan(|ns, ctx| concat::plan(ns, ctx, &request))
@@ -451,6 +451,7 @@ fn concat_joins_thousands_of_files_in_one_edit() -> FsResult<()> {
 
     // A read of any of these paths waits for the commit.
     let mut footprint = Vec::new();
+    let edit: Edit = edit.into();
     edit.footprint(&world.ns, &mut footprint);
     let rests = |path: &str| {
         let mut seen = Vec::new();

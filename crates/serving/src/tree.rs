@@ -8,7 +8,7 @@ use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use bytes::Bytes;
 use group::{EpochStart, StateDigest};
 use namespace::{
-    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, edit::Body, older_calls::Noted,
+    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, older_calls::Noted, ops::Body,
 };
 use std::error::Error as StdError;
 
@@ -243,7 +243,7 @@ mod tests {
             create_parent: true,
         };
         match ops::mkdirs::plan(&tree.namespace, &context, &request) {
-            Ok(Planned::Edit(edit)) => edit,
+            Ok(Planned::Edit(edit)) => edit.into(),
             other => panic!("{other:?}"),
         }
     }

@@ -39,7 +39,7 @@ fn store(name: &str) -> (Place, PathBuf) {
             time: Timestamp::from_ms(1_700_000_000_000 + number),
             origin: None,
             dues: None,
-            body: namespace::edit::Body::Cleanup(namespace::ops::cleanup::CleanupEdit { inodes: Vec::new() }),
+            body: namespace::ops::Body::Cleanup(namespace::ops::cleanup::CleanupEdit { inodes: Vec::new() }),
         };
         let mut bytes = Vec::new();
         edit.encode(&mut bytes);

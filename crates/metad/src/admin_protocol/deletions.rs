@@ -35,7 +35,7 @@ pub fn allow(core: &Arc<Core>, call: Call, reply: Replier) {
                 let planned =
                     turn.plan_own(|namespace, context, _| allow_deletions::plan(namespace, context, &seen))?;
                 if let Planned::Edit(edit) = planned {
-                    turn.apply(&edit);
+                    turn.apply(edit);
                 }
             }
             (None, _) => {

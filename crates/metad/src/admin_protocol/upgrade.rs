@@ -54,7 +54,7 @@ pub fn raise_level(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         let planned = turn.plan_own(|namespace, context, _| raise_level::plan(namespace, context, wanted))?;
         if let Planned::Edit(edit) = planned {
-            turn.apply(&edit);
+            turn.apply(edit);
         }
         tracing::warn!(user = %call.caller, from = %before, to = %wanted, "the group's level is raised by an operator's order");
         Ok(p::RaiseLevelResponseProto {

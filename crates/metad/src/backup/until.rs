@@ -259,7 +259,7 @@ fn take_apart(namespace: &mut Namespace) {
     };
     while let Some(edit) = cleanup::plan(namespace, &context) {
         let TxId { epoch, sn } = namespace.applied();
-        namespace.apply(TxId { epoch, sn: Sn(sn.0 + 1) }, &edit);
+        namespace.apply(TxId { epoch, sn: Sn(sn.0 + 1) }, &edit.into());
     }
 }
 

@@ -70,7 +70,7 @@ fn allocate(
         End::Answered(essentials) => again(turn, call, request, wishes, essentials?),
         End::Allocate(edit, wanted) => {
             let targets = choose(turn, call, request, wishes, wanted)?;
-            let essentials = turn.apply_with_targets(&edit, &targets).reply;
+            let essentials = turn.apply_with_targets(edit, &targets).reply;
             let (block, offset) = block_in(essentials)?;
             Ok(placed(turn.partition(), block, offset, &targets))
         }
@@ -239,7 +239,7 @@ pub fn update_pipeline(core: &Arc<Core>, call: Call, reply: Replier) {
                 let named = request.new_nodes.iter().zip(&request.storage_i_ds);
                 named.filter_map(|(node, storage)| map.location(&node.datanode_uuid, storage)).collect()
             };
-            turn.apply_with_targets(&edit, &targets);
+            turn.apply_with_targets(edit, &targets);
         }
         Ok(p::UpdatePipelineResponseProto {})
     });

@@ -145,7 +145,7 @@ pub fn note_access(partition: &Arc<Partition>, inode: base::InodeId) {
         let planned =
             turn.plan_own(|namespace, context, _| ops::set_times::plan_access(namespace, context, inode));
         if let Planned::Edit(edit) = planned {
-            turn.apply(&edit);
+            turn.apply(edit);
         }
     }));
 }

@@ -58,7 +58,7 @@ pub fn run<R: Plannable<Outcome: Into<Step>>>(
             Some(End::Answered(Ok(reply))) => return Ok(reply),
             Some(End::Answered(refused)) => return keep(refused),
             // The client asks again for the places, or whether the file is closed.
-            Some(End::Allocate(edit, _)) => return Ok(turn.apply(&edit).reply),
+            Some(End::Allocate(edit, _)) => return Ok(turn.apply(edit).reply),
             Some(End::Wait(_)) => return Ok(Reply::Bool(false)),
         }
     }
@@ -89,20 +89,20 @@ pub fn plan<R: Plannable<Outcome: Into<Step>>>(turn: &Turn<'_>, call: &Call, req
 /// Takes a step. `None`: the request is to be planned again.
 pub fn take(turn: &mut Turn<'_>, step: Step) -> Option<End> {
     let answer = match step {
-        Step::Edit(edit) => Ok(turn.apply(&edit).reply),
+        Step::Edit(edit) => Ok(turn.apply(edit).reply),
         Step::Allocate(edit, block) => return Some(End::Allocate(edit, block)),
         Step::Cut(edit, cutting) => {
-            let reply = turn.apply(&edit).reply;
+            let reply = turn.apply(edit).reply;
             block_recovery::cut(turn, &cutting);
             Ok(reply)
         }
         Step::NoChange(reply) => Ok(reply),
         Step::First(edit) => {
-            turn.apply(&edit);
+            turn.apply(edit);
             return None;
         }
         Step::Refused(edit, error) => {
-            turn.apply(&edit);
+            turn.apply(edit);
             Err(error)
         }
         Step::Recover(recovery, answer) => {

@@ -56,7 +56,7 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
                 let named = request.new_taragets.iter().zip(&request.new_target_storages);
                 named.filter_map(|(server, storage)| map.location(&server.datanode_uuid, storage)).collect()
             };
-            turn.apply_with_targets(&edit, &places);
+            turn.apply_with_targets(edit, &places);
             if finish.close_file && !finish.delete_block {
                 let agreed =
                     Block { id: finish.block, generation_stamp: finish.stamp, length: finish.length };

@@ -70,7 +70,7 @@ fn edit_of_others(turn: &Turn<'_>, times: u64) -> Edit {
         ops::set_times::plan(namespace, context, &request)
     });
     let Ok(Planned::Edit(edit)) = plan else { panic!("{plan:?}") };
-    edit
+    edit.into()
 }
 
 /// Other clients make so many changes that the retry cache has room for no others.
@@ -83,7 +83,7 @@ fn others_are_busy(server: &MetaServer) {
             let mut edit = edit_of_others(turn, 1_000 + first as u64);
             for call in first..first + OTHERS_AT_ONCE {
                 edit.origin = Some(Origin { client: ClientId([9; 16]), call: CallId(call), fingerprint: 1 });
-                turn.apply(&edit);
+                turn.apply(edit.clone());
             }
             turn.after_commit(move |committed| {
                 // Nobody listens any more once one has failed.

@@ -153,13 +153,17 @@ impl<'a> Turn<'a> {
 
     /// Applies an edit and lets the block map know: at once, or where replicas may be deleted for it, when it has
     /// committed. The edit joins the turn's batch.
-    pub fn apply(&mut self, edit: &Edit) -> Applied {
+    pub fn apply(&mut self, edit: impl Into<Edit>) -> Applied {
         self.apply_with_targets(edit, &[])
     }
 
     /// Applies, like [`Turn::apply`], an edit that allocates a block or gives one a new pipeline, and notes the targets
     /// on which its replicas will be.
-    pub fn apply_with_targets(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
+    pub fn apply_with_targets(&mut self, edit: impl Into<Edit>, targets: &[Location]) -> Applied {
+        self.append_edit(&edit.into(), targets)
+    }
+
+    fn append_edit(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
         self.tell_news(|| Noted::edit(at.sn, edit));
         let mut applied = self.tree.apply_own(at, edit);
@@ -195,7 +199,7 @@ impl<'a> Turn<'a> {
         if let Some(edit) =
             self.plan_own(|namespace, context, _| namespace::ops::cleanup::plan(namespace, context))
         {
-            self.apply(&edit);
+            self.apply(edit);
             self.orphans_left = self.tree.namespace.has_background_work();
         }
     }

@@ -16,13 +16,13 @@ pub(crate) trait Heirs: Field + Clone {
     fn inherits(&self) -> bool;
 }
 
-pub(super) fn encode<T: Heirs>(edit: &T, out: &mut Writer<'_>) {
+pub(crate) fn encode<T: Heirs>(edit: &T, out: &mut Writer<'_>) {
     let acls: Vec<Option<Arc<Acl>>> = edit.clone().acls().into_iter().map(|acl| acl.take()).collect();
     acls.encode(out);
     edit.encode(out);
 }
 
-pub(super) fn decode<T: Heirs>(input: &mut Reader<'_>) -> Result<T, DecodeError> {
+pub(crate) fn decode<T: Heirs>(input: &mut Reader<'_>) -> Result<T, DecodeError> {
     let acls: Vec<Option<Arc<Acl>>> = Field::decode(input)?;
     let mut edit = T::decode(input)?;
     let heirs = edit.acls();

@@ -1,10 +1,10 @@
 //! Takes back the last block of a file that is being written, after its pipeline could not be set up.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
@@ -36,7 +36,7 @@ record_fields! { AbandonBlockEdit { inode } }
 ///
 /// # Errors
 /// The caller does not write the file: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<AbandonBlockEdit>> {
     let found = lease::find(ns, ctx, &req.path, req.inode)?;
     let file = lease::check(ns, &found, &req.holder)?;
     let last = ns.tree.last_block(file);
@@ -44,10 +44,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = AbandonBlockEdit { inode: ns.tree.inode(file).id() };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::AbandonBlock(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path; pool, block) "Cannot abandon block {pool}:{block} for file{path}" }
+plannable! { Request by plan => Planned<AbandonBlockEdit>, (path; pool, block) "Cannot abandon block {pool}:{block} for file{path}" }
 
 impl Operation for AbandonBlockEdit {
     fn answer(&self) -> Option<Reply> {

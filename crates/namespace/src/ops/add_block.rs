@@ -5,15 +5,18 @@
 //! same new one; anything else is refused.
 
 use crate::{
-    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    BlockChange, BlockFacts, Context, Namespace, Reply,
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::Edit,
     entry_limits,
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
-    ops::{fsync, update_block_for_pipeline},
+    ops::{
+        fsync::{self, FsyncEdit},
+        update_block_for_pipeline,
+    },
     plannable::plannable,
     store::block_list::{LENGTH_LIMIT, Stored},
     usage::replicated,
@@ -33,13 +36,13 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Choose targets, then apply; the answer is [`Reply::Block`].
-    New { edit: Edit, block: NewBlock },
+    New { edit: Edit<AddBlockEdit>, block: NewBlock },
     /// The client repeats itself: answer with the last block, as this [`Reply::Block`] has it, and the targets that it
     /// already has. If it has none, choose some.
     Again(Reply),
     /// A quota has no room for the block. HDFS has made a change already when it says so: the length of the block before it
     /// is known. Apply `edit`, which answers no call, and refuse the request.
-    Refused { edit: Edit, error: FsError },
+    Refused { edit: Edit<FsyncEdit>, error: FsError },
 }
 
 /// A new block, as its file wants it.
@@ -123,7 +126,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
         generation_stamp: update_block_for_pipeline::next_stamp(ns)?,
         length: 0,
     };
-    match Edit::plan(ns, ctx, Body::AddBlock(AddBlockEdit { inode, committed, block })) {
+    match Edit::plan(ns, ctx, AddBlockEdit { inode, committed, block }) {
         Ok(edit) => Ok(Plan::New { edit, block: NewBlock { inode, replication, block_size } }),
         Err(error) => refused(ns, ctx, file, req, error),
     }
@@ -133,7 +136,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
 fn refused(ns: &Namespace, ctx: &Context<'_>, file: u32, req: &Request, error: FsError) -> FsResult<Plan> {
     let length = req.previous.map_or(0, |previous| previous.length);
     match fsync::news(ns, file, length) {
-        Ok(Some(edit)) => Ok(Plan::Refused { edit: Edit::of_service(ns, ctx, Body::Fsync(edit)), error }),
+        Ok(Some(edit)) => Ok(Plan::Refused { edit: Edit::of_service(ns, ctx, edit), error }),
         _ => Err(error),
     }
 }

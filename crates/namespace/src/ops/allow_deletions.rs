@@ -1,10 +1,10 @@
 //! Allows the deletion of replicas that no file has, which an unclean election had held back.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
 };
@@ -28,12 +28,12 @@ record_fields! { AllowDeletionsEdit { held_since } }
 /// # Errors
 /// [`FsError::InvalidArgument`] if another loss has held them back since the operator looked, and nobody has seen what
 /// that one would delete.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<AllowDeletionsEdit>> {
     match ns.tree.unknown.held_since() {
         None => Ok(Planned::NoChange(Reply::Unit)),
         Some(epoch) if epoch == req.held_since => {
             let edit = AllowDeletionsEdit { held_since: epoch };
-            Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::AllowDeletions(edit))))
+            Ok(Planned::Edit(Edit::of_service(ns, ctx, edit)))
         }
         Some(epoch) => Err(FsError::InvalidArgument(format!(
             "Deletions are held back since epoch {epoch}, not since epoch {}: look again at what would be deleted",

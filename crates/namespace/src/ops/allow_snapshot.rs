@@ -3,11 +3,11 @@
 //! Snapshottable directories are not nested. A directory that has snapshots stays snapshottable.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::Access,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     path::Path,
@@ -39,7 +39,7 @@ record_fields! { SetSnapshottableEdit { inode, allow } }
 /// # Errors
 /// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
 /// [`FsError::Snapshot`] if a directory above or below is snapshottable already.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetSnapshottableEdit>> {
     let (directory, inode) = directory(ns, ctx, &req.path)?;
     for root in ns.tree.snapshots.roots.iter().filter_map(|(root, _)| ns.handle(*root)) {
         let nested = match root {
@@ -57,7 +57,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     if ns.tree.inode(directory).has(SNAPSHOTTABLE) {
         return Ok(Planned::NoChange(Reply::Unit));
     }
-    let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: true });
+    let body = SetSnapshottableEdit { inode, allow: true };
     Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
 }
 
@@ -66,7 +66,11 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
 /// # Errors
 /// The path cannot be resolved or does not exist (see [`crate::ops`]); [`FsError::PathIsNotDirectory`] if it is a file;
 /// [`FsError::Snapshot`] if the directory has snapshots.
-pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Disallowing) -> FsResult<Planned> {
+pub fn plan_disallow(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Disallowing,
+) -> FsResult<Planned<SetSnapshottableEdit>> {
     let (_, inode) = directory(ns, ctx, &req.path)?;
     match ns.tree.snapshots.roots.get(&inode) {
         None => Ok(Planned::NoChange(Reply::Unit)),
@@ -75,7 +79,7 @@ pub fn plan_disallow(ns: &Namespace, ctx: &Context<'_>, req: &Disallowing) -> Fs
             req.path
         ))),
         Some(_) => {
-            let body = Body::SetSnapshottable(SetSnapshottableEdit { inode, allow: false });
+            let body = SetSnapshottableEdit { inode, allow: false };
             Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
         }
     }
@@ -136,8 +140,8 @@ pub(crate) fn check_not_nested(ns: &Namespace, moved: &[InodeId], source: &str, 
     )))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot allow snapshot for {path}" }
-plannable! { Disallowing by plan_disallow => Planned, (path) "Cannot disallow snapshot for {path}" }
+plannable! { Request by plan => Planned<SetSnapshottableEdit>, (path) "Cannot allow snapshot for {path}" }
+plannable! { Disallowing by plan_disallow => Planned<SetSnapshottableEdit>, (path) "Cannot disallow snapshot for {path}" }
 
 impl Operation for SetSnapshottableEdit {
     fn answer(&self) -> Option<Reply> {

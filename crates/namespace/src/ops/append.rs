@@ -5,11 +5,11 @@
 //! finished, and the client asks for another block.
 
 use crate::{
-    BlockChange, BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, BlockFacts, Context, Namespace, Reply,
     access::{Access, WRITE},
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     entry_limits,
     footprint::Marks,
     lease,
@@ -49,7 +49,12 @@ record_fields! { AppendEdit { inode, holder, machine, reopens_block } }
 /// resolved (see [`crate::ops`]) or is a directory ([`FsError::AlreadyExists`]), the caller may not write the file, it
 /// does not exist, its policy is LAZY_PERSIST ([`FsError::Unsupported`]), it is being written, its last block is not
 /// complete ([`FsError::Io`]), or a quota has no room.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Planned> {
+pub fn plan(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    req: &Request,
+    facts: &dyn BlockFacts,
+) -> FsResult<Planned<AppendEdit>> {
     entry_limits::check_text("name of the client", &req.holder)?;
     entry_limits::check_text("name of the client's machine", &req.client_machine)?;
     let access = Access::new(ctx);
@@ -85,7 +90,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
         machine: req.client_machine.as_str().into(),
         reopens_block: room && !req.new_block,
     };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Append(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// Whether the policy in force for the file is LAZY_PERSIST, under which files are written once.
@@ -99,11 +104,11 @@ fn plan_freed(
     ctx: &Context<'_>,
     req: &Request,
     facts: &dyn BlockFacts,
-) -> FsResult<Freeing<Planned>> {
+) -> FsResult<Freeing<Planned<AppendEdit>>> {
     release_lease::free(plan(ns, ctx, req, facts), ns, ctx, &req.path, facts)
 }
 
-plannable! { Request by plan_freed with facts => Freeing<Planned>, (path) "Cannot append to file{path}" }
+plannable! { Request by plan_freed with facts => Freeing<Planned<AppendEdit>>, (path) "Cannot append to file{path}" }
 
 impl Operation for AppendEdit {
     fn answer(&self) -> Option<Reply> {

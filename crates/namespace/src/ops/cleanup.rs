@@ -1,13 +1,16 @@
 //! Takes a deleted subtree apart, at most 1,000 inodes an edit.
 
 use crate::{
-    Context, Edit, Namespace, Reply,
+    Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
-    ops::{delete::INODES_AT_ONCE, sweep},
+    ops::{
+        delete::INODES_AT_ONCE,
+        sweep::{self, SweepEdit},
+    },
     store::inode::NAMED,
 };
 use base::InodeId;
@@ -20,22 +23,29 @@ pub struct CleanupEdit {
 
 record_fields! { CleanupEdit { inodes } }
 
-/// The next step, or `None` when nothing is left to do, here or for [`super::sweep`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
+/// The next step of the work in the background.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Cleanup(Edit<CleanupEdit>),
+    Sweep(Edit<SweepEdit>),
+}
+
+/// `None` when nothing is left to do, here or for [`super::sweep`].
+pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Plan> {
     let mut inodes = Vec::new();
     for top in &ns.tree.orphans {
         match take_apart(ns, *top, &mut inodes) {
             Progress::Done if inodes.len() < INODES_AT_ONCE => {}
             Progress::HasEntries(directory) if inodes.is_empty() => {
-                return Some(sweep::plan_entries_of(ns, ctx, directory));
+                return Some(Plan::Sweep(sweep::plan_entries_of(ns, ctx, directory)));
             }
             _ => break,
         }
     }
     if inodes.is_empty() {
-        return sweep::plan(ns, ctx);
+        return sweep::plan(ns, ctx).map(Plan::Sweep);
     }
-    Some(Edit::of_service(ns, ctx, Body::Cleanup(CleanupEdit { inodes })))
+    Some(Plan::Cleanup(Edit::of_service(ns, ctx, CleanupEdit { inodes })))
 }
 
 enum Progress {

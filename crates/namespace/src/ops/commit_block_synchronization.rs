@@ -1,10 +1,10 @@
 //! Ends a block recovery: the data servers agreed on a length, or found that nothing was written.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, Context, Namespace, Reply,
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     ops::add_block,
@@ -39,7 +39,7 @@ record_fields! { FinishRecoveryEdit { inode, block, close } }
 /// # Errors
 /// [`FsError::NotFound`] if the file is deleted; [`FsError::Io`] if no open file ends with the block, a later recovery
 /// has begun, the length does not fit the file, or the block is to be deleted and is being copied, or had bytes before.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<FinishRecoveryEdit>> {
     let Some(file) = ns.file_of_open_block(req.block).and_then(|inode| ns.handle(inode)) else {
         // A repeated call finds its work done.
         if req.delete_block {
@@ -86,7 +86,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         block: (!req.delete_block).then_some(block),
         close: req.close_file,
     };
-    Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::FinishRecovery(edit))))
+    Ok(Planned::Edit(Edit::of_service(ns, ctx, edit)))
 }
 
 impl Operation for FinishRecoveryEdit {

@@ -4,10 +4,10 @@
 //! not so, nothing changes, and the plan is made again when a replica is reported.
 
 use crate::{
-    BlockChange, BlockFacts, Context, Edit, Namespace, Reply,
+    BlockChange, BlockFacts, Context, Namespace, Reply,
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::Edit,
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
@@ -30,7 +30,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Apply it; the answer is true.
-    Close(Edit),
+    Close(Edit<CompleteEdit>),
     /// Closed already by this very call: the answer is true.
     Already,
     /// Too few finished replicas of this block were reported. Plan again when more are, or answer false.
@@ -79,7 +79,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
         }
     }
     let edit = CompleteEdit { inode: tree.inode(file).id(), committed, drop_last: false };
-    Ok(Plan::Close(Edit::plan(ns, ctx, Body::Complete(edit))?))
+    Ok(Plan::Close(Edit::plan(ns, ctx, edit)?))
 }
 
 /// A client that missed the answer may ask again: the file is closed and ends with the block it names.

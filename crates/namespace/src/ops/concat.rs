@@ -1,11 +1,11 @@
 //! Moves the blocks of files behind those of another, and removes the files.
 
 use crate::{
-    BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Namespace, Reply,
     access::{Access, READ, WRITE},
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     paths::Paths,
@@ -45,7 +45,7 @@ record_fields! { ConcatEdit { target, sources } }
 /// [`crate::ops`]) or is not a file; the caller may not write the target, read a source or remove it. A source is in a
 /// snapshot ([`FsError::Snapshot`]). [`FsError::InvalidArgument`] if a file is being written, or a source is empty, in
 /// another directory, of a greater block size, the target itself, or named twice.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<ConcatEdit>> {
     check_names(req)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.target, Purpose::Other)?;
@@ -65,7 +65,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(refused("concat: at least two of the source files are the same".into()));
     }
     let edit = ConcatEdit { target: ns.tree.inode(target).id(), sources };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Concat(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn refused(text: String) -> FsError {
@@ -151,7 +151,7 @@ fn check_not_in_snapshot(ns: &Namespace, source: u32, path: &str) -> FsResult<()
 }
 
 impl Plannable for Request {
-    type Outcome = Planned;
+    type Outcome = Planned<ConcatEdit>;
 
     fn paths(&self) -> Paths<'_> {
         Paths::with(&self.target, &self.sources)
@@ -161,7 +161,7 @@ impl Plannable for Request {
         format!("Cannot concat {}", self.target)
     }
 
-    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned<ConcatEdit>> {
         plan(ns, ctx, self)
     }
 }

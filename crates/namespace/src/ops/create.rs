@@ -5,7 +5,7 @@
 //! whether a client is writing it, since clients wait for a dying writer's lease.
 
 use crate::{
-    BlockFacts, Context, Edit, Limits, Namespace, Planned, Reply,
+    BlockFacts, Context, Limits, Namespace, Reply,
     access::{Access, WRITE},
     acl::{
         Acl,
@@ -13,7 +13,7 @@ use crate::{
     },
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::{Body, heirs::Heirs},
+    edit::{Edit, Planned, heirs::Heirs},
     entry_limits,
     footprint::Marks,
     lease,
@@ -121,7 +121,7 @@ pub fn check_path(path: &str, limits: &Limits) -> FsResult<()> {
 /// above or the file. [`FsError::Io`] if the block size is too small or the replication is not allowed,
 /// [`FsError::InvalidArgument`] if the block size is too large or a policy is unknown. There is no room, or a quota has
 /// none.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<CreateEdit>> {
     check_path(&req.path, ctx.limits)?;
     for (what, text) in [
         ("name of the user", &*ctx.caller.user),
@@ -174,7 +174,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         None => mkdirs::missing_ancestors(ns, ctx, &resolved, inherited)?,
     };
     let edit = CreateEdit { storage_policy, ..edit(ns, ctx, req, &resolved, missing)? };
-    let body = Body::Create(edit);
+    let body = edit;
     Ok(Planned::Edit(Edit::plan(ns, ctx, body)?))
 }
 
@@ -278,11 +278,11 @@ fn plan_freed(
     ctx: &Context<'_>,
     req: &Request,
     facts: &dyn BlockFacts,
-) -> FsResult<Freeing<Planned>> {
+) -> FsResult<Freeing<Planned<CreateEdit>>> {
     release_lease::free(plan(ns, ctx, req), ns, ctx, &req.path, facts)
 }
 
-plannable! { Request by plan_freed with facts => Freeing<Planned>, (path) "Cannot create file{path}" }
+plannable! { Request by plan_freed with facts => Freeing<Planned<CreateEdit>>, (path) "Cannot create file{path}" }
 
 impl Operation for CreateEdit {
     fn answer(&self) -> Option<Reply> {

@@ -1,11 +1,11 @@
 //! Makes a snapshot of a snapshottable directory. It costs the same whatever the directory holds.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    Context, Namespace, Reply, SnapshotId,
     access::Access,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
@@ -38,7 +38,7 @@ record_fields! { CreateSnapshotEdit { root, id, name } }
 /// the directory is not snapshottable, the name is taken, or there are as many snapshots as there may be.
 /// [`FsError::InvalidPath`] or [`FsError::InvalidArgument`] if the name is invalid, [`FsError::ComponentTooLong`] if it
 /// is too long.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<CreateSnapshotEdit>> {
     Path::check_length(&req.path, "createSnapshot", ctx.limits)?;
     let resolved = resolve_owned(ns, ctx, &req.path)?;
     // HDFS: `isValidNameForComponent`.
@@ -63,7 +63,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     let id = SnapshotId(ns.tree.snapshots.last.0 + 1);
     let edit = CreateSnapshotEdit { root, id, name: req.name.as_str().into() };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::CreateSnapshot(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn check_room(ns: &Namespace, ctx: &Context<'_>, root: InodeId, taken: Option<&Root>) -> FsResult<()> {
@@ -163,7 +163,7 @@ pub fn name_of(ns: &Namespace, id: SnapshotId) -> Option<&str> {
     roots.find_map(|(_, root)| root.get(id)).map(|taken| &*taken.name)
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot create snapshot for {path}" }
+plannable! { Request by plan => Planned<CreateSnapshotEdit>, (path) "Cannot create snapshot for {path}" }
 
 impl Operation for CreateSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

@@ -4,11 +4,11 @@
 //! [`super::cleanup`] in steps of at most [`INODES_AT_ONCE`] inodes, each an edit of its own.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{ALL, Access},
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     ops::allow_snapshot,
@@ -42,7 +42,7 @@ record_fields! { DeleteEdit { inode, at_once } }
 /// [`FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved (see [`crate::ops`]); the caller
 /// may not write the directory above or a directory below. [`FsError::NotEmpty`] if the directory is not empty and
 /// `recursive` is not set. It is protected, or holds a directory with snapshots ([`FsError::Snapshot`]).
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<DeleteEdit>> {
     reserved::check_not_top(&req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -63,7 +63,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     allow_snapshot::check_removable(ns, target)?;
     let edit = DeleteEdit { inode: inode.id(), at_once: is_small(ns, target) };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Delete(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// Whether a subtree has no more inodes than an edit may touch.
@@ -84,7 +84,7 @@ fn is_small(ns: &Namespace, top: u32) -> bool {
     true
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot delete {path}" }
+plannable! { Request by plan => Planned<DeleteEdit>, (path) "Cannot delete {path}" }
 
 impl Operation for DeleteEdit {
     fn answer(&self) -> Option<Reply> {

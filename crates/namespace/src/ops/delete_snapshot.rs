@@ -3,10 +3,10 @@
 
 use super::create_snapshot;
 use crate::{
-    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    Context, Namespace, Reply, SnapshotId,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -31,7 +31,7 @@ record_fields! { DeleteSnapshotEdit { root, id } }
 /// [`FsError::Io`] if the name is empty. The path cannot be resolved or does not exist, or the caller is not the
 /// directory's owner (see [`crate::ops`]). [`FsError::PathIsNotDirectory`] if it is a file; [`FsError::Snapshot`] if
 /// the directory is not snapshottable, or there is no snapshot of that name.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<DeleteSnapshotEdit>> {
     if req.name.is_empty() {
         return Err(FsError::Io("The snapshot name is null or empty.".into()));
     }
@@ -45,10 +45,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         )));
     };
     let edit = DeleteSnapshotEdit { root, id: taken.id };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::DeleteSnapshot(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot delete snapshot for {path}" }
+plannable! { Request by plan => Planned<DeleteSnapshotEdit>, (path) "Cannot delete snapshot for {path}" }
 
 impl Operation for DeleteSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

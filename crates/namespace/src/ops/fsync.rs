@@ -1,10 +1,10 @@
 //! Records how much of the last block has been flushed.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
@@ -39,11 +39,11 @@ record_fields! { FsyncEdit { inode, last_block_length } }
 /// # Errors
 /// The caller does not write the file (see [`crate::ops`]); [`FsError::Io`] if the length is beyond what a block can
 /// have; or a quota has no room.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<FsyncEdit>> {
     let found = lease::find(ns, ctx, &req.path, req.inode)?;
     let file = lease::check(ns, &found, &req.holder)?;
     match news(ns, file, u64::try_from(req.last_block_length).unwrap_or(0))? {
-        Some(edit) => Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Fsync(edit))?)),
+        Some(edit) => Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?)),
         None => Ok(Planned::NoChange(Reply::Unit)),
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn news(ns: &Namespace, file: u32, length: u64) -> FsResult<Option<Fs
     Ok(Some(FsyncEdit { inode: ns.tree.inode(file).id(), last_block_length: length }))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot fsync file {path}" }
+plannable! { Request by plan => Planned<FsyncEdit>, (path) "Cannot fsync file {path}" }
 
 impl Operation for FsyncEdit {
     fn answer(&self) -> Option<Reply> {

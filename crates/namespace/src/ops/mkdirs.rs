@@ -5,7 +5,7 @@
 //! to the group of the directory they enter, and get what its default ACL hands on.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{Access, WRITE},
     acl::{
         Acl,
@@ -13,7 +13,7 @@ use crate::{
     },
     charge::{self, ledger::Ledger},
     codec::record_fields,
-    edit::{Body, heirs::Heirs},
+    edit::{Edit, Planned, heirs::Heirs},
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
@@ -71,7 +71,7 @@ impl Heirs for MkdirsEdit {
 /// ([`FsError::AlreadyExists`]). The directory above does not exist and is not to be made, or the caller may not write
 /// it. There is no room, or a quota has none; [`FsError::InvalidArgument`] if the caller's own name is too long to be
 /// stored.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<MkdirsEdit>> {
     Path::check_length(&req.path, "mkdirs", ctx.limits)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Create)?;
@@ -102,7 +102,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         owner: ctx.caller.user.clone(),
         group: group_of(ns, resolved.ancestor),
     };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Mkdirs(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// The directories that must be made above the target, which does not exist; with the limits on all names.
@@ -145,7 +145,7 @@ pub(crate) fn group_of(ns: &Namespace, directory: u32) -> Arc<str> {
     ns.tree.strings.shared(attributes.group).clone()
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot create directory {path}" }
+plannable! { Request by plan => Planned<MkdirsEdit>, (path) "Cannot create directory {path}" }
 
 impl Operation for MkdirsEdit {
     fn answer(&self) -> Option<Reply> {

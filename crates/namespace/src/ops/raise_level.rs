@@ -1,10 +1,10 @@
 //! Raises the level that the group is at: from here on its members may write what came with that level.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     level::{GroupLevel, is_release},
     operation::{Applying, Operation},
@@ -38,7 +38,7 @@ impl Field for RaiseLevelEdit {
 ///
 /// # Errors
 /// [`FsError::InvalidArgument`] if this release does not know the level.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, level: Level) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, level: Level) -> FsResult<Planned<RaiseLevelEdit>> {
     let Some(release) = level.release() else {
         return Err(FsError::InvalidArgument(format!("This release does not know level {level}.")));
     };
@@ -47,7 +47,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, level: Level) -> FsResult<Planned
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = RaiseLevelEdit { level, release: release.into() };
-    Ok(Planned::Edit(Edit::of_service(ns, ctx, Body::RaiseLevel(edit))))
+    Ok(Planned::Edit(Edit::of_service(ns, ctx, edit)))
 }
 
 impl Operation for RaiseLevelEdit {

@@ -6,11 +6,11 @@
 //! [`super::commit_block_synchronization`] finishes it.
 
 use crate::{
-    BlockFacts, Context, Edit, Namespace, Reply,
+    BlockFacts, Context, Namespace, Reply,
     access::Access,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::{complete::CompleteEdit, update_block_for_pipeline::next_stamp},
@@ -27,7 +27,7 @@ pub enum Plan {
     /// No client has the file open.
     Closed,
     /// Apply it: the file is closed then.
-    Close(Edit),
+    Close(Edit<CompleteEdit>),
     /// The data servers must agree on a length of the last block.
     Recover(Recovery),
     /// Replicas of this block have still to be reported.
@@ -38,7 +38,7 @@ pub enum Plan {
 /// recover it under the new stamp.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
-    pub edit: Edit,
+    pub edit: Edit<StartRecoveryEdit>,
     pub block: Block,
     pub stamp: GenerationStamp,
     /// The bytes that stay, if the file is being truncated.
@@ -53,7 +53,7 @@ pub enum Freeing<P> {
     /// No silent writer is in the way.
     Free(P),
     /// The file of a silent writer is closed with this edit. Then the request is planned again.
-    Close(Edit),
+    Close(Edit<CompleteEdit>),
     /// The file of a silent writer must be recovered first, and the request is refused meanwhile.
     Recover(Recovery, FsError),
 }
@@ -74,7 +74,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
         return Plan::Closed;
     };
     let close = |committed, drop_last| {
-        let body = Body::Complete(CompleteEdit { inode, committed, drop_last });
+        let body = CompleteEdit { inode, committed, drop_last };
         Plan::Close(Edit::of_service(ns, ctx, body))
     };
     let last = ns.tree.last_block(file);
@@ -107,7 +107,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     match next_stamp(ns) {
         Ok(stamp) => {
             let edit = StartRecoveryEdit { inode, holder: RECOVERY_HOLDER.into(), stamp };
-            let edit = Edit::of_service(ns, ctx, Body::StartRecovery(edit));
+            let edit = Edit::of_service(ns, ctx, edit);
             let source = ns.source_of(file).map(|source| source.id);
             Plan::Recover(Recovery { edit, block, stamp, truncation, source })
         }

@@ -2,11 +2,11 @@
 //! moved into; nothing is ever replaced.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{Access, WRITE},
     charge::{ledger::Ledger, moving},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
@@ -38,14 +38,14 @@ pub struct RenameEdit {
 
 record_fields! { RenameEdit { inode, destination, name, replaced, answers } }
 
-const REFUSED: FsResult<Planned> = Ok(Planned::NoChange(Reply::Bool(false)));
+const REFUSED: FsResult<Planned<RenameEdit>> = Ok(Planned::NoChange(Reply::Bool(false)));
 
 /// # Errors
 /// [`base::FsError::Io`] if the destination is too long or too deep, [`base::FsError::InvalidPath`] if it is reserved. A path
 /// cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is protected or
 /// holds a directory with snapshots ([`base::FsError::Snapshot`], also if snapshottable directories would be nested). There
 /// is no room, or a quota has none. Where source and destination do not fit, the answer is false instead.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<RenameEdit>> {
     Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
@@ -96,7 +96,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         replaced: None,
         answers: true,
     };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Rename(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// Whether a path lies strictly below another.
@@ -120,7 +120,7 @@ pub(crate) fn check_limits(
     Ok(())
 }
 
-plannable! { Request by plan => Planned, (source, destination) "Cannot rename {source}" }
+plannable! { Request by plan => Planned<RenameEdit>, (source, destination) "Cannot rename {source}" }
 
 impl Operation for RenameEdit {
     fn answer(&self) -> Option<Reply> {

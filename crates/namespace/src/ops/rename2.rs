@@ -2,9 +2,9 @@
 //! directory. A rename that is impossible is an error.
 
 use crate::{
-    Context, Edit, Namespace, Planned,
+    Context, Namespace,
     access::{ALL, Access, WRITE},
-    edit::Body,
+    edit::{Edit, Planned},
     ops::{
         allow_snapshot,
         rename::{RenameEdit, check_limits, is_below},
@@ -32,7 +32,7 @@ pub struct Request {
 /// [`FsError::InvalidPath`] if it is reserved. A path cannot be resolved (see [`crate::ops`]); the caller may not write
 /// one of the directories; the source is protected. [`FsError::Snapshot`] if one holds a directory with snapshots, or
 /// snapshottable directories would be nested. There is no room, or a quota has none.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<RenameEdit>> {
     Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
@@ -74,7 +74,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         replaced: destination.target.map(|target| ns.tree.inode(target).id()),
         answers: false,
     };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::Rename(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn check_source(source: &Resolved<'_>) -> FsResult<u32> {
@@ -108,4 +108,4 @@ fn check_overwrite(
     Ok(())
 }
 
-plannable! { Request by plan => Planned, (source, destination) "Cannot rename {source}" }
+plannable! { Request by plan => Planned<RenameEdit>, (source, destination) "Cannot rename {source}" }

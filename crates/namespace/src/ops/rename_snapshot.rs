@@ -2,10 +2,10 @@
 
 use super::create_snapshot;
 use crate::{
-    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    Context, Namespace, Reply, SnapshotId,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -34,7 +34,7 @@ record_fields! { RenameSnapshotEdit { root, id, name } }
 /// the directory is not snapshottable, there is no snapshot of the old name, or the new name is taken;
 /// [`FsError::InvalidPath`], [`FsError::InvalidArgument`] or [`FsError::ComponentTooLong`] if the new name is invalid
 /// or too long.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<RenameSnapshotEdit>> {
     if req.new.is_empty() {
         return Err(FsError::Io("The new snapshot name is null or empty.".into()));
     }
@@ -57,10 +57,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         )));
     }
     let edit = RenameSnapshotEdit { root, id: old.id, name: req.new.as_str().into() };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::RenameSnapshot(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot rename snapshot for {path}" }
+plannable! { Request by plan => Planned<RenameSnapshotEdit>, (path) "Cannot rename snapshot for {path}" }
 
 impl Operation for RenameSnapshotEdit {
     fn answer(&self) -> Option<Reply> {

@@ -4,7 +4,7 @@
 //! The edit holds what comes out: the bits, and the list beside them.
 
 use crate::{
-    BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Namespace, Reply,
     access::Access,
     acl::{
         Acl, AclEntry,
@@ -14,7 +14,7 @@ use crate::{
     change::AttributeChange,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     paths::Paths,
@@ -79,7 +79,7 @@ pub(crate) fn with_path(error: FsError, path: &str) -> FsError {
 /// # Errors
 /// [`FsError::Acl`] if access control lists are switched off, or the list that results is invalid. The path cannot be
 /// resolved or does not exist, or the caller is not its owner: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetAclEdit>> {
     check_enabled(ctx)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -93,7 +93,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetAclEdit { inode: ns.tree.inode(target).id(), mode, acl };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetAcl(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn change(ns: &Namespace, target: u32, path: &str, change: &Change) -> FsResult<Stored> {
@@ -113,7 +113,7 @@ fn change(ns: &Namespace, target: u32, path: &str, change: &Change) -> FsResult<
 }
 
 impl Plannable for Request {
-    type Outcome = Planned;
+    type Outcome = Planned<SetAclEdit>;
 
     fn paths(&self) -> Paths<'_> {
         Paths::of([&self.path])
@@ -130,7 +130,7 @@ impl Plannable for Request {
         format!("{beginning} {}", self.path)
     }
 
-    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned<SetAclEdit>> {
         plan(ns, ctx, self)
     }
 }

@@ -4,9 +4,9 @@
 //! attribute that no client sees.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply, SnapshotId,
+    Context, Namespace, Reply, SnapshotId,
     access::{Access, WRITE},
-    edit::Body,
+    edit::{Edit, Planned},
     ops::set_xattrs::SetXattrsEdit,
     plannable::plannable,
     resolve::{Purpose, resolve},
@@ -62,7 +62,7 @@ pub struct Removal {
 /// [`FsError::InvalidArgument`] if the policy is not replication, the only one that is enabled; [`FsError::Io`] if the
 /// path is a file. The path cannot be resolved or does not exist, or the caller may not write the directory: see
 /// [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetXattrsEdit>> {
     let Request { path, policy } = req;
     check_enabled(policy)?;
     let directory = directory(ns, ctx, path, "Attempt to set an erasure coding policy for a file")?;
@@ -71,13 +71,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     let set = vec![Xattr { name: attribute(), value: value() }];
     let edit = SetXattrsEdit { inode: ns.tree.inode(directory).id(), set, removed: Vec::new() };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// # Errors
 /// [`FsError::NoErasureCoding`] if the directory has no note of its own; [`FsError::Io`] if the path is a file. The
 /// path cannot be resolved or does not exist, or the caller may not write the directory: see [`crate::ops`].
-pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned> {
+pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned<SetXattrsEdit>> {
     let directory = directory(ns, ctx, &req.path, "Cannot unset an erasure coding policy on a file")?;
     if !ns.is_replication_noted(directory) {
         return Err(FsError::NoErasureCoding(format!(
@@ -87,7 +87,7 @@ pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResul
     }
     let removed = vec![attribute()];
     let edit = SetXattrsEdit { inode: ns.tree.inode(directory).id(), set: Vec::new(), removed };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str, not_of_a_file: &str) -> FsResult<u32> {
@@ -152,5 +152,5 @@ impl Namespace {
     }
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set erasure coding policy on {path}" }
-plannable! { Removal by plan_removal => Planned, (path) "Cannot unset erasure coding policy on {path}" }
+plannable! { Request by plan => Planned<SetXattrsEdit>, (path) "Cannot set erasure coding policy on {path}" }
+plannable! { Removal by plan_removal => Planned<SetXattrsEdit>, (path) "Cannot unset erasure coding policy on {path}" }

@@ -2,12 +2,12 @@
 //! in. Checked even where permissions are switched off.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::Access,
     change::AttributeChange,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
@@ -37,7 +37,7 @@ record_fields! { SetOwnerEdit { inode, owner, group } }
 /// [`FsError::InvalidArgument`] if a name is too long, [`FsError::InvalidPath`] if the path is `/.reserved`. The path
 /// cannot be resolved or does not exist (see [`crate::ops`]). The caller may not do it: it is not the owner, or gives
 /// the path to another user, or to a group without being its member or the superuser.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetOwnerEdit>> {
     for (what, text) in
         [("name of the owner", req.owner.as_deref()), ("name of the group", req.group.as_deref())]
     {
@@ -69,10 +69,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         owner: owner.map(Into::into),
         group: group.map(Into::into),
     };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetOwner(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set owner for {path}" }
+plannable! { Request by plan => Planned<SetOwnerEdit>, (path) "Cannot set owner for {path}" }
 
 impl Operation for SetOwnerEdit {
     fn answer(&self) -> Option<Reply> {

@@ -1,12 +1,12 @@
 //! chmod. The caller must be the owner, or the superuser, even where permissions are switched off.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{Access, MODE_MASK},
     change::AttributeChange,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -32,7 +32,7 @@ record_fields! { SetPermissionEdit { inode, mode } }
 /// # Errors
 /// [`base::FsError::InvalidPath`] if the path is `/.reserved`. The path cannot be resolved or does not exist, or the caller
 /// is not its owner: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetPermissionEdit>> {
     reserved::check_not_top(&req.path)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -42,10 +42,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetPermissionEdit { inode: ns.tree.inode(target).id(), mode };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetPermission(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set permission for {path}" }
+plannable! { Request by plan => Planned<SetPermissionEdit>, (path) "Cannot set permission for {path}" }
 
 impl Operation for SetPermissionEdit {
     fn answer(&self) -> Option<Reply> {

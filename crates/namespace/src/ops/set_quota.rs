@@ -4,11 +4,11 @@
 //! Only the superuser may. A limit may be lower than the present usage: then nothing more fits.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::Access,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -63,7 +63,7 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
 /// Those of [`check_privilege`]; the path cannot be resolved or does not exist (see [`crate::ops`]).
 /// [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::InvalidArgument`] if a limit is below -1 or the storage
 /// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetQuotaEdit>> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -85,7 +85,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
     let quota = is_limited.then(|| Quota { limits, used: used() });
     let edit = SetQuotaEdit { directory: inode.id(), quota };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetQuota(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// HDFS's `getQuotaCommand`.
@@ -146,7 +146,7 @@ fn changed(req: &Request, before: &Amounts, is_root: bool) -> Amounts {
     limits
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set quota on {path}" }
+plannable! { Request by plan => Planned<SetQuotaEdit>, (path) "Cannot set quota on {path}" }
 
 impl Operation for SetQuotaEdit {
     fn answer(&self) -> Option<Reply> {

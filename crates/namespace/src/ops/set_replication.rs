@@ -1,12 +1,12 @@
 //! Changes how many replicas a file should have. For a path that is not a file, the answer is false.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, Context, Namespace, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     ops::create,
@@ -33,7 +33,7 @@ record_fields! { SetReplicationEdit { inode, replication } }
 /// # Errors
 /// [`base::FsError::Io`] if the replication is not allowed. The path cannot be resolved, or the caller may not write the file
 /// (see [`crate::ops`]); or a quota has no room. For a directory, or where nothing is, the answer is false instead.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetReplicationEdit>> {
     create::check_replication(ctx, &req.path, req.replication, None)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -46,10 +46,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }
     let edit = SetReplicationEdit { inode: ns.tree.inode(target).id(), replication };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetReplication(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set replication for {path}" }
+plannable! { Request by plan => Planned<SetReplicationEdit>, (path) "Cannot set replication for {path}" }
 
 impl Operation for SetReplicationEdit {
     fn answer(&self) -> Option<Reply> {

@@ -2,12 +2,12 @@
 //! policy of their own. Replicas that are there already stay where they are.
 
 use crate::{
-    BlockFacts, Context, Edit, Namespace, Planned, Reply,
+    BlockFacts, Context, Namespace, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
     charge::{ledger::Ledger, moving},
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     paths::Paths,
@@ -43,7 +43,7 @@ pub(crate) fn named(name: &str) -> FsResult<&'static StoragePolicy> {
 /// [`FsError::InvalidArgument`] if there is no policy of that name, or the file's policy is one that is chosen at its
 /// creation only. The path cannot be resolved or does not exist, the caller may not write it, or a quota has no room:
 /// see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetStoragePolicyEdit>> {
     let policy = req.policy.as_deref().map(named).transpose()?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -70,11 +70,11 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetStoragePolicyEdit { inode: ns.tree.inode(target).id(), policy };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetStoragePolicy(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 impl Plannable for Request {
-    type Outcome = Planned;
+    type Outcome = Planned<SetStoragePolicyEdit>;
 
     fn paths(&self) -> Paths<'_> {
         Paths::of([&self.path])
@@ -85,7 +85,12 @@ impl Plannable for Request {
         format!("Cannot {verb} storage policy for {}", self.path)
     }
 
-    fn plan(&self, ns: &Namespace, ctx: &Context<'_>, _: &dyn BlockFacts) -> FsResult<Planned> {
+    fn plan(
+        &self,
+        ns: &Namespace,
+        ctx: &Context<'_>,
+        _: &dyn BlockFacts,
+    ) -> FsResult<Planned<SetStoragePolicyEdit>> {
         plan(ns, ctx, self)
     }
 }

@@ -1,11 +1,11 @@
 //! Sets the times of a file or directory. A directory keeps no access time.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{Access, WRITE},
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -35,7 +35,7 @@ record_fields! { SetTimesEdit { inode, modified, accessed } }
 /// # Errors
 /// The path cannot be resolved or does not exist, or the caller may not write it (see [`crate::ops`]);
 /// [`FsError::InvalidArgument`] if a time is out of range.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetTimesEdit>> {
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_target(ns, &resolved, WRITE)?;
@@ -49,7 +49,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Unit));
     }
     let edit = SetTimesEdit { inode: inode.id(), modified, accessed };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetTimes(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn time(ms: i64) -> FsResult<Option<Timestamp>> {
@@ -65,7 +65,7 @@ fn time(ms: i64) -> FsResult<Option<Timestamp>> {
 
 /// Records that a file was read now; see [`crate::FileBlocks::wants_access_time`]. Nothing happens if it is
 /// gone, or if another read was recorded meanwhile.
-pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned {
+pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned<SetTimesEdit> {
     let file = ns.handle(inode).map(|handle| ns.tree.inode(handle)).filter(|inode| inode.is_file());
     let precision = ctx.limits.access_time_precision_ms;
     if file.is_none_or(|file| precision == 0 || ctx.now.ms <= file.accessed().ms + precision) {
@@ -73,10 +73,10 @@ pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned
     }
     // A read is not a change that its caller asked for: it needs no place in the retry cache.
     let edit = SetTimesEdit { inode, modified: None, accessed: Some(ctx.now) };
-    Planned::Edit(Edit::of_service(ns, ctx, Body::SetTimes(edit)))
+    Planned::Edit(Edit::of_service(ns, ctx, edit))
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set times {path}" }
+plannable! { Request by plan => Planned<SetTimesEdit>, (path) "Cannot set times {path}" }
 
 impl Operation for SetTimesEdit {
     fn answer(&self) -> Option<Reply> {

@@ -5,11 +5,11 @@
 //! may give a file, and that stays for ever. `system.…` cannot be set.
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     access::{Access, STICKY, WRITE},
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -127,7 +127,7 @@ fn check_change(ns: &Namespace, access: &Access<'_>, resolved: &Resolved<'_>, sp
 /// attributes as there may be, or the attribute is one for files only. [`FsError::InvalidArgument`] if the name is
 /// empty, name and value are too long, or no flag is given. The path cannot be resolved or does not exist, or the
 /// caller may not change the attribute: see [`crate::ops`].
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetXattrsEdit>> {
     check_enabled(ctx)?;
     check_size(ctx, req)?;
     let target = changeable(ns, ctx, &req.path, &req.name, req.value.as_deref())?;
@@ -149,7 +149,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(FsError::Io(format!("Can only set '{}' on a file.", req.name)));
     }
     let edit = SetXattrsEdit { inode: ns.tree.inode(target).id(), set: vec![set], removed: Vec::new() };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// `removeXAttr`.
@@ -158,7 +158,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
 /// [`FsError::Io`] if extended attributes are switched off, or the path has no such attribute. The path cannot be
 /// resolved or does not exist, or the caller may not remove the attribute, as nobody may that which keeps superusers
 /// from reading: see [`crate::ops`].
-pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned> {
+pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResult<Planned<SetXattrsEdit>> {
     let Removal { path, name } = req;
     check_enabled(ctx)?;
     let target = changeable(ns, ctx, path, name, None)?;
@@ -171,7 +171,7 @@ pub fn plan_removal(ns: &Namespace, ctx: &Context<'_>, req: &Removal) -> FsResul
     }
     let removed = vec![name.clone()];
     let edit = SetXattrsEdit { inode: ns.tree.inode(target).id(), set: Vec::new(), removed };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::SetXattrs(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 fn check_size(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
@@ -206,8 +206,8 @@ fn check_flags(req: &Request, exists: bool) -> FsResult<()> {
     Ok(())
 }
 
-plannable! { Request by plan => Planned, (path) "Cannot set XAttr on {path}" }
-plannable! { Removal by plan_removal => Planned, (path) "Cannot remove XAttr entry on {path}" }
+plannable! { Request by plan => Planned<SetXattrsEdit>, (path) "Cannot set XAttr on {path}" }
+plannable! { Removal by plan_removal => Planned<SetXattrsEdit>, (path) "Cannot remove XAttr entry on {path}" }
 
 impl Operation for SetXattrsEdit {
     fn answer(&self) -> Option<Reply> {

@@ -7,13 +7,13 @@
 //! An inode that loses its last name here joins the orphans, which [`super::cleanup`] takes apart.
 
 use crate::{
-    Context, DecodeError, Edit, Namespace, Reply, SnapshotId,
+    Context, DecodeError, Namespace, Reply, SnapshotId,
     charge::{
         ledger::Ledger,
         past::{self, Gone},
     },
     codec::{self, Field, record_fields},
-    edit::Body,
+    edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
     ops::delete::INODES_AT_ONCE,
@@ -150,7 +150,7 @@ impl SweepEdit {
 }
 
 /// The next step, or `None` when nothing is left to do.
-pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
+pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit<SweepEdit>> {
     let mut edit = SweepEdit::default();
     if let Some(top) = ns.tree.snapshots.unsearched.front() {
         search(ns, *top, &mut edit);
@@ -158,14 +158,14 @@ pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit> {
         let cursor = ns.tree.snapshots.sweep.as_ref()?;
         edit.step = Step::Swept(sweep(ns, cursor, &mut edit).as_ref().map(Place::of));
     }
-    Some(Edit::of_service(ns, ctx, Body::Sweep(edit)))
+    Some(Edit::of_service(ns, ctx, edit))
 }
 
 /// Drops entries of a directory that is being taken apart.
-pub(crate) fn plan_entries_of(ns: &Namespace, ctx: &Context<'_>, directory: InodeId) -> Edit {
+pub(crate) fn plan_entries_of(ns: &Namespace, ctx: &Context<'_>, directory: InodeId) -> Edit<SweepEdit> {
     let entries = ns.tree.snapshots.entries_of(directory).take(INODES_AT_ONCE);
     let entries = entries.map(|(key, _)| EntryName::of(key)).collect();
-    Edit::of_service(ns, ctx, Body::Sweep(SweepEdit { entries, ..SweepEdit::default() }))
+    Edit::of_service(ns, ctx, SweepEdit { entries, ..SweepEdit::default() })
 }
 
 fn search(ns: &Namespace, top: InodeId, edit: &mut SweepEdit) {

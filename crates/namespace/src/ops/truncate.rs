@@ -8,21 +8,25 @@
 //! A block that a snapshot shows is not cut but copied: see [`super::truncate_copy`].
 
 use crate::{
-    BlockFacts, Context, Edit, Namespace, Reply,
+    BlockFacts, Context, Namespace, Reply,
     access::{Access, WRITE},
     charge::{self, CutBlock, ledger::Ledger},
     codec::record_fields,
-    edit::Body,
+    edit::Edit,
     entry_limits,
     footprint::Marks,
     lease,
     operation::{Applying, Operation},
     ops::release_lease::{self, Freeing},
-    ops::{append, truncate_copy, update_block_for_pipeline::next_stamp},
+    ops::{
+        append,
+        truncate_copy::{self, Cut, TruncateCopyEdit},
+        update_block_for_pipeline::next_stamp,
+    },
     plannable::plannable,
     resolve::{Purpose, resolve},
 };
-use base::{FsError, FsResult, GenerationStamp, InodeId};
+use base::{FsError, FsResult, InodeId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -43,27 +47,17 @@ pub struct TruncateEdit {
     pub cut: Option<Cut>,
 }
 
-/// How the last of the blocks that stay is made shorter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cut {
-    pub holder: Box<str>,
-    pub machine: Box<str>,
-    /// The stamp of the recovery, and of the block once it is shorter.
-    pub stamp: GenerationStamp,
-    /// Bytes of the block that stay; at least one.
-    pub length: u64,
-}
-
 record_fields! { TruncateEdit { inode, kept, cut } }
-record_fields! { Cut { holder, machine, stamp, length } }
 
 /// The decision of [`plan`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     /// Apply it: the file has its new length then, and the answer is true.
-    AtOnce(Edit),
+    AtOnce(Edit<TruncateEdit>),
     /// Apply it, then have the data servers cut the block. The answer is false.
-    Cut(Edit, Cutting),
+    Cut(Edit<TruncateEdit>, Cutting),
+    /// As [`Plan::Cut`], of a block that a snapshot shows.
+    Copy(Edit<TruncateCopyEdit>, Cutting),
     /// The file has that length, or its last block is being cut to it already.
     NoChange(Reply),
 }
@@ -135,7 +129,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
         kept += 1;
     }
     if end == wanted {
-        let edit = Body::Truncate(TruncateEdit { inode, kept, cut: None });
+        let edit = TruncateEdit { inode, kept, cut: None };
         return Ok(Plan::AtOnce(Edit::plan(ns, ctx, edit)?));
     }
     let cut = Cut {
@@ -146,11 +140,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
     };
     let cutting = Cutting { inode, holder: cut.holder.clone() };
     // Bytes of a block that a snapshot shows must not be cut off its replicas.
-    let body = match ns.is_block_in_past(file, begin) {
-        true => Body::TruncateCopy(truncate_copy::planned(ns, file, kept, cut)),
-        false => Body::Truncate(TruncateEdit { inode, kept, cut: Some(cut) }),
-    };
-    Ok(Plan::Cut(Edit::plan(ns, ctx, body)?, cutting))
+    if ns.is_block_in_past(file, begin) {
+        let edit = truncate_copy::planned(ns, file, kept, cut);
+        return Ok(Plan::Copy(Edit::plan(ns, ctx, edit)?, cutting));
+    }
+    let edit = TruncateEdit { inode, kept, cut: Some(cut) };
+    Ok(Plan::Cut(Edit::plan(ns, ctx, edit)?, cutting))
 }
 
 /// The plan of a request that may have to take the file from another writer first.

@@ -3,7 +3,6 @@
 //! The snapshot keeps the block. The file gets a new last one in its place, which a recovery fills with the first
 //! bytes of the old one; until then the old one stays, whatever becomes of the snapshot.
 
-use super::truncate::Cut;
 use crate::{
     BlockChange, Namespace, Reply,
     charge::{self, CutBlock, ledger::Ledger},
@@ -12,7 +11,7 @@ use crate::{
     operation::{Applying, Operation},
     store::block_list::Stored,
 };
-use base::{Block, BlockId, InodeId};
+use base::{Block, BlockId, GenerationStamp, InodeId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TruncateCopyEdit {
@@ -24,6 +23,18 @@ pub struct TruncateCopyEdit {
     pub block: BlockId,
 }
 
+/// How the last of the blocks that stay is made shorter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cut {
+    pub holder: Box<str>,
+    pub machine: Box<str>,
+    /// The stamp of the recovery, and of the block once it is shorter.
+    pub stamp: GenerationStamp,
+    /// Bytes of the block that stay; at least one.
+    pub length: u64,
+}
+
+record_fields! { Cut { holder, machine, stamp, length } }
 record_fields! { TruncateCopyEdit { inode, kept, cut, block } }
 
 pub(crate) fn planned(ns: &Namespace, file: u32, kept: u64, cut: Cut) -> TruncateCopyEdit {

@@ -2,10 +2,10 @@
 //! [`super::update_pipeline`].
 
 use crate::{
-    Context, Edit, Namespace, Planned, Reply,
+    Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     plannable::plannable,
@@ -38,7 +38,7 @@ record_fields! { NewStampEdit { inode, block } }
 /// # Errors
 /// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the
 /// block, the file is being truncated, the length is beyond what a block can have, or no generation stamp is left.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<NewStampEdit>> {
     let (file, _) = check(ns, req.block, &req.holder)?;
     if req.block.length >= LENGTH_LIMIT {
         return Err(FsError::Io(format!("Block {} cannot have {} bytes", req.block, req.block.length)));
@@ -46,7 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let stamp = next_stamp(ns)?;
     let block = Block { generation_stamp: stamp, ..req.block };
     let edit = NewStampEdit { inode: ns.tree.inode(file).id(), block };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::NewStamp(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
 /// # Errors
@@ -89,7 +89,7 @@ pub(crate) fn check(ns: &Namespace, block: Block, holder: &str) -> FsResult<(u32
     Ok((file, ns.tree.blocks.stored(last)))
 }
 
-plannable! { Request by plan => Planned, (; pool, block) "Cannot get a new generation stamp and an access token for block {pool}:{block}" }
+plannable! { Request by plan => Planned<NewStampEdit>, (; pool, block) "Cannot get a new generation stamp and an access token for block {pool}:{block}" }
 
 impl Operation for NewStampEdit {
     /// `None`: the call is planned anew, and recognises its own repetition.

@@ -1,10 +1,10 @@
 //! Makes the new generation stamp of a repaired pipeline known.
 
 use crate::{
-    BlockChange, Context, Edit, Namespace, Planned, Reply,
+    BlockChange, Context, Namespace, Reply,
     charge::ledger::Ledger,
     codec::record_fields,
-    edit::Body,
+    edit::{Edit, Planned},
     footprint::Marks,
     operation::{Applying, Operation},
     ops::update_block_for_pipeline,
@@ -33,7 +33,7 @@ record_fields! { UpdatePipelineEdit { inode, block } }
 /// [`FsError::LeaseExpired`] if the caller does not write the file; [`FsError::Io`] if no open file ends with the old
 /// block, the file is being truncated, or the new block is another one, has a stamp that is not newer or was never
 /// given out, or is shorter than the old one or longer than a block can be.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<UpdatePipelineEdit>> {
     let Request { holder, old, new } = req;
     let (old, new) = (*old, *new);
     let (file, last) = update_block_for_pipeline::check(ns, old, holder)?;
@@ -56,10 +56,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         )));
     }
     let edit = UpdatePipelineEdit { inode: ns.tree.inode(file).id(), block: new };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, Body::UpdatePipeline(edit))?))
+    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
 }
 
-plannable! { Request by plan => Planned, () "Pipeline not updated" }
+plannable! { Request by plan => Planned<UpdatePipelineEdit>, () "Pipeline not updated" }
 
 impl Operation for UpdatePipelineEdit {
     fn answer(&self) -> Option<Reply> {

@@ -99,7 +99,8 @@ impl World {
     }
 
     /// Applies an edit as it comes back from its bytes.
-    pub fn apply(&mut self, edit: Edit) -> Applied {
+    pub fn apply(&mut self, edit: impl Into<Edit>) -> Applied {
+        let edit: Edit = edit.into();
         let mut bytes = Vec::new();
         edit.encode(&mut bytes);
         let decoded = Edit::decode(&bytes);
@@ -121,17 +122,26 @@ impl World {
         plan(&self.ns, &self.context(Some(self.origin())))
     }
 
-    pub fn run(
+    pub fn run<E>(
         &mut self,
-        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned>,
-    ) -> FsResult<Reply> {
+        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned<E>>,
+    ) -> FsResult<Reply>
+    where
+        Edit<E>: Into<Edit>,
+    {
         Ok(match self.plan(plan)? {
             Planned::Edit(edit) => self.apply(edit).reply,
             Planned::NoChange(reply) => reply,
         })
     }
 
-    fn answer(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned>) -> FsResult<bool> {
+    fn answer<E>(
+        &mut self,
+        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned<E>>,
+    ) -> FsResult<bool>
+    where
+        Edit<E>: Into<Edit>,
+    {
         self.run(plan).map(|reply| reply == Reply::Bool(true))
     }
 
@@ -287,6 +297,10 @@ impl World {
         };
         match self.plan(|ns, ctx| ops::truncate::plan(ns, ctx, &request))? {
             ops::truncate::Plan::AtOnce(edit) => assert_eq!(self.apply(edit).reply, Reply::Bool(true)),
+            ops::truncate::Plan::Copy(edit, _) => {
+                assert_eq!(self.apply(edit).reply, Reply::Bool(false));
+                return Ok(false);
+            }
             ops::truncate::Plan::Cut(edit, _) => {
                 assert_eq!(self.apply(edit).reply, Reply::Bool(false));
                 return Ok(false);

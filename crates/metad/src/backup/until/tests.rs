@@ -4,7 +4,7 @@ use base::{Caller, EntryKind, Epoch, GroupId, Moment};
 use env::Env;
 use journal::archive::{Archiver, Whose};
 use namespace::{
-    AccessPolicy, Context, Limits, Planned,
+    AccessPolicy, Context, Edit, Limits, Planned,
     ops::{add_block, create, delete, mkdirs},
 };
 
@@ -89,8 +89,12 @@ impl Story {
         self.carry_out(planned)
     }
 
-    fn carry_out(&mut self, planned: Planned) -> Sn {
+    fn carry_out<E>(&mut self, planned: Planned<E>) -> Sn
+    where
+        Edit: From<Edit<E>>,
+    {
         let Planned::Edit(edit) = planned else { panic!("nothing was to be done") };
+        let edit: Edit = edit.into();
         let mut payload = Vec::new();
         edit.encode(&mut payload);
         self.append(EntryKind::Operation, payload.into())

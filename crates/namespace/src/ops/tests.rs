@@ -1,12 +1,12 @@
 //! The words and paths of requests.
 
 use super::*;
-use crate::{Limits, given_facts::GivenFacts};
+use crate::{Context, Limits, Namespace, Plannable, given_facts::GivenFacts};
 use base::{Block, BlockId, Caller, GenerationStamp, Moment, Timestamp};
 
 #[test]
 fn a_request_names_its_paths_and_speaks_as_hadoop() {
-    let request = Request::from(ops::set_permission::Request { path: "/a".into(), permission: 0o700 });
+    let request = Request::from(set_permission::Request { path: "/a".into(), permission: 0o700 });
     assert_eq!(request.paths().collect::<Vec<_>>(), ["/a"]);
     assert_eq!(request.what(), "Cannot set permission for /a");
 }
@@ -14,12 +14,12 @@ fn a_request_names_its_paths_and_speaks_as_hadoop() {
 #[test]
 fn a_request_may_name_several_paths_or_none() {
     let sources = vec!["/b".to_owned(), "/c".to_owned()];
-    let request = Request::from(ops::concat::Request { target: "/a".into(), sources });
+    let request = Request::from(concat::Request { target: "/a".into(), sources });
     assert_eq!(request.paths().collect::<Vec<_>>(), ["/a", "/b", "/c"]);
-    let request = Request::from(ops::rename::Request { source: "/a".into(), destination: "/b".into() });
+    let request = Request::from(rename::Request { source: "/a".into(), destination: "/b".into() });
     assert_eq!(request.paths().collect::<Vec<_>>(), ["/a", "/b"]);
     let block = Block { id: BlockId(7), generation_stamp: GenerationStamp(1_001), length: 5 };
-    let request = ops::update_block_for_pipeline::Request { block, holder: "h".into(), pool: "BP-1".into() };
+    let request = update_block_for_pipeline::Request { block, holder: "h".into(), pool: "BP-1".into() };
     assert_eq!(request.paths().next(), None);
     let words = "Cannot get a new generation stamp and an access token for block BP-1:blk_7_1001";
     assert_eq!(request.what(), words);
@@ -38,7 +38,7 @@ fn a_plan_can_be_made_again() {
         limits: &limits,
         renewals: None,
     };
-    let request = Request::from(ops::set_permission::Request { path: "/".into(), permission: 0o700 });
+    let request = Request::from(set_permission::Request { path: "/".into(), permission: 0o700 });
     let plan = || request.plan(&ns, &ctx, &GivenFacts::all_finished());
     assert!(matches!(plan(), Ok(Step::Edit(_))));
     assert_eq!(plan(), plan());
