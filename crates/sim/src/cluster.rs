@@ -10,6 +10,7 @@ mod calling;
 mod changes;
 pub mod client;
 pub mod clock;
+pub mod data;
 pub mod faults;
 pub mod happening;
 mod hearing;
@@ -28,5 +29,5 @@ mod standing;
 pub mod threads;
 pub mod world;
 
-pub use happening::{Fault, Whom};
+pub use happening::{DataFault, Fault, Whom};
 pub use world::{Shape, World};

@@ -161,24 +161,26 @@ fn run_stories(stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()>
     if failed.is_empty() { Ok(()) } else { bail!("{} runs failed", failed.len()) }
 }
 
-/// Tells for each rule where its absence is noticed first, and fails if that is nowhere.
-/// A rule that may be left out: of the group's machine, or of serving.
+/// A rule that may be left out: of the group's machine, of serving, or about data servers.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     Group(group::Broken),
     Serving(serving::Broken),
+    Data(blocks::Broken),
 }
 
 impl Rule {
     fn all() -> impl Iterator<Item = Self> {
         let of_the_group = group::Broken::ALL.into_iter().map(Self::Group);
-        of_the_group.chain(serving::Broken::ALL.into_iter().map(Self::Serving))
+        let of_serving = serving::Broken::ALL.into_iter().map(Self::Serving);
+        of_the_group.chain(of_serving).chain(blocks::Broken::ALL.into_iter().map(Self::Data))
     }
 
     fn name(self) -> String {
         match self {
             Self::Group(rule) => format!("{rule:?}"),
             Self::Serving(rule) => format!("{rule:?}"),
+            Self::Data(rule) => format!("{rule:?}"),
         }
     }
 
@@ -190,10 +192,12 @@ impl Rule {
         match self {
             Self::Group(rule) => shape.settings.broken = Some(rule),
             Self::Serving(rule) => shape.breaks = Some(rule),
+            Self::Data(rule) => shape.breaks_data = Some(rule),
         }
     }
 }
 
+/// Tells for each rule where its absence is noticed first, and fails if that is nowhere.
 fn hunt(rules: &[Rule], stories: &[&Story], first: u64, count: u64) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| ()));
     let mut unnoticed = Vec::new();
@@ -226,10 +230,10 @@ fn hunt(rules: &[Rule], stories: &[&Story], first: u64, count: u64) -> anyhow::R
 }
 
 fn summary(story: &Story, seed: u64, outcome: &Outcome) -> String {
-    let Outcome { answers, writes, committed, epochs, longest_gap_ms, slowest_ms, .. } = outcome;
+    let Outcome { answers, writes, committed, epochs, longest_gap_ms, slowest_ms, data, .. } = outcome;
     format!(
         "{} {seed}: {answers} answers ({writes} changes), {committed} entries, {epochs} epochs, longest outage \
-         {longest_gap_ms} ms, slowest call {slowest_ms} ms",
+         {longest_gap_ms} ms, slowest call {slowest_ms} ms; {data:?}",
         story.name
     )
 }

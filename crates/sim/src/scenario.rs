@@ -2,6 +2,7 @@
 
 mod all_at_once;
 pub mod cluster;
+mod data_servers;
 pub mod lone_server;
 mod plots;
 mod standing;

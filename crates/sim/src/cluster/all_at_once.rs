@@ -134,6 +134,7 @@ impl World {
         // No change that was on its way outlives the coordinator.
         self.agenda.retain(|_, happening| !matches!(happening, Happening::Change { .. }));
         self.observer.all_restored(left, &view);
+        self.forget_needed();
         for client in &mut self.clients {
             if let Some(current) = &mut client.current {
                 current.floor = current.floor.min(left);

@@ -10,14 +10,20 @@ use crate::truth::Broken;
 
 /// After so long without an answer a client asks another member.
 const PATIENCE_MS: u64 = 1_500;
+/// A writer whose file cannot be closed gives up after so many tries.
+const TRIES_MAX: u32 = 60;
 
 impl World {
     pub(super) fn begin_call(&mut self, client: usize) {
         if self.is_closing || self.clients[client].current.is_some() {
             return;
         }
-        let request = if client < self.readers {
+        let request = if let Some(next) = self.clients[client].next.take() {
+            next
+        } else if client < self.readers {
             Request::random_read(&mut self.dice)
+        } else if self.data.is_some() {
+            Request::random_of_files(&mut self.dice)
         } else {
             Request::random(&mut self.dice)
         };
@@ -49,12 +55,19 @@ impl World {
         }
     }
 
+    fn is_awaited(&self, client: usize, key: CallKey, tries: u32) -> bool {
+        let current = self.clients[client].current.as_ref();
+        current.is_some_and(|current| current.key == key && current.tries == tries)
+    }
+
+    pub(super) fn ask_again(&mut self, client: usize, key: CallKey, tries: u32) {
+        if self.is_awaited(client, key, tries) {
+            self.send_call(client);
+        }
+    }
+
     pub(super) fn timed_out(&mut self, client: usize, key: CallKey, tries: u32) {
-        let is_current = self.clients[client]
-            .current
-            .as_ref()
-            .is_some_and(|current| current.key == key && current.tries == tries);
-        if is_current {
+        if self.is_awaited(client, key, tries) {
             self.clients[client].favourite = (self.clients[client].favourite + 1) % self.servers.len();
             self.send_call(client);
         }
@@ -75,9 +88,24 @@ impl World {
                 self.after_ms(wait_ms, Happening::Timeout { client, key, tries });
                 Ok(())
             }
+            ClientReply::NotYet if current.tries > TRIES_MAX => {
+                // The writer gives up. What it has asked for may yet be done.
+                let one = &mut self.clients[client];
+                (one.current, one.writing) = (None, None);
+                self.after_ms(50, Happening::Think { client });
+                Ok(())
+            }
+            ClientReply::NotYet => {
+                let tries = current.tries;
+                self.after_ms(40, Happening::Again { client, key, tries });
+                Ok(())
+            }
             ClientReply::Done { answer, rests_on, kind, is_doubtful } => {
                 self.clients[client].current = None;
                 self.observer.answered(self.now_ns, &current, &answer, rests_on, kind, is_doubtful)?;
+                if self.goes_on_writing(client, &current, &answer) {
+                    return Ok(());
+                }
                 let wait_ms = self.dice.below(self.think_ms.max(1));
                 self.after_ms(wait_ms, Happening::Think { client });
                 Ok(())

@@ -1,7 +1,7 @@
 //! Clients, one call at a time each, repeated under the same name until it is answered.
 
 use super::request::Request;
-use base::Sn;
+use base::{Block, InodeId, Sn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallKey {
@@ -23,6 +23,22 @@ pub struct Client {
     pub current: Option<Pending>,
     /// The index of the server that the client asks first.
     pub favourite: usize,
+    /// Its next call, if it is about something that it has begun.
+    pub next: Option<Request>,
+    /// The file that it writes.
+    pub writing: Option<Writing>,
+}
+
+/// A file that a client writes.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    pub path: String,
+    pub inode: InodeId,
+    /// The block that is being written, with the length that it will have, and the call that was answered with it.
+    pub block: Option<Block>,
+    pub call: u32,
+    /// The data servers that have finished it.
+    pub copies: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +53,6 @@ pub struct Pending {
 
 impl Client {
     pub fn new(favourite: usize) -> Self {
-        Self { calls: 0, current: None, favourite }
+        Self { calls: 0, current: None, favourite, next: None, writing: None }
     }
 }

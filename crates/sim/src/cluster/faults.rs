@@ -59,8 +59,11 @@ impl World {
                 world.session_may_end(seat);
             }),
             Fault::CoordinatorDown => self.keeper.is_down = true,
+            Fault::Data(fault) => self.data_fault(&fault),
+            Fault::AllowDeletions => self.allow_deletions()?,
             Fault::Heal => {
                 self.network.heal();
+                self.heal_data();
                 self.keeper.unreachable.clear();
                 self.keeper.is_down = false;
                 for one in 0..count {

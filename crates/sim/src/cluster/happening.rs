@@ -3,6 +3,7 @@
 use super::server::{Image, Waiting};
 use super::{
     client::{CallCopy, CallKey},
+    data::words::{self, Event, Rest},
     request::{Answer, Request},
     threads::Thread,
 };
@@ -65,6 +66,12 @@ pub enum Happening {
         key: CallKey,
         tries: u32,
     },
+    /// A client asks the same member again.
+    Again {
+        client: usize,
+        key: CallKey,
+        tries: u32,
+    },
     /// A server has answered a copy of a call.
     Replied {
         copy: CallCopy,
@@ -84,6 +91,8 @@ pub enum Happening {
         asked: usize,
     },
     Fault(Fault),
+    /// Something at a data server, or for one.
+    Data(Event),
 }
 
 #[derive(Clone, Debug)]
@@ -141,6 +150,8 @@ pub enum Arrival {
     Suggested(Proposal),
     /// The entry that makes this image usable has committed.
     Checkpoint(Checkpoint),
+    /// A data server calls, or the thread that has begun to answer it goes on.
+    FromData(words::Call, Option<Rest>),
 }
 
 #[derive(Clone)]
@@ -171,6 +182,8 @@ pub enum ClientReply {
     Done { answer: Answer, rests_on: LogPoint, kind: Kind, is_doubtful: bool },
     /// Another member leads, or none: try another member.
     NotActive,
+    /// Too few replicas are reported: ask here again.
+    NotYet,
 }
 
 /// A fault or an order that a scenario brings upon a cluster.
@@ -254,11 +267,33 @@ pub enum Fault {
     CopyAll,
     /// All of them are put back.
     RestoreAll,
+    Data(DataFault),
+    /// An operator allows the deletions that are held back.
+    AllowDeletions,
     /// The active is told to go on with all members, or with all but one, and with another minimum.
     Reconfigure {
         without: Option<usize>,
         in_sync_min: u32,
     },
+}
+
+/// A fault that strikes data servers, which are counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataFault {
+    Kill(usize),
+    Start(usize),
+    /// It is stopped, and goes on when all faults end or are healed.
+    Pause(usize),
+    /// This data server and the member on this seat do not hear each other.
+    Cut(usize, usize),
+    /// The network to data servers is like this from now on.
+    Poor {
+        loss_percent: u64,
+        late_percent: u64,
+        late_ms_max: u64,
+    },
+    /// All data servers run, and hear everybody.
+    Heal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,6 +45,11 @@ impl World {
         server.host.start(settings, now, seed);
         let mut dice = self.dice.split();
         server.recover(&mut dice)?;
+        if let Some(room) = &mut self.data {
+            server.begin_blocks(&room.config, room.dice.roll(), now);
+            self.begin_ticks(seat);
+        }
+        let server = &self.servers[seat];
         let life = server.host.life();
         self.keeper.records.insert(life.store.member, life);
         for other in 0..self.servers.len() {

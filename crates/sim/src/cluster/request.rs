@@ -1,20 +1,33 @@
 //! The requests of clients.
 
 use crate::dice::Dice;
-use base::{CallOrigin, Caller, FsResult, Moment, Timestamp};
+use base::{Block, CallOrigin, Caller, FsResult, InodeId, Moment, Timestamp};
 use namespace::{
-    Context, Limits, Namespace, Plannable, Reply, Request as Change, Step, fingerprint,
-    given_facts::GivenFacts, ops, reads,
+    BlockFacts, Context, Limits, Namespace, Plannable, Reply, Request as Change, Step, fingerprint,
+    ops::{self, add_block, complete},
+    reads,
 };
 
 /// Few names, so that clients meet.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// All clients write under one name.
+const HOLDER: &str = "DFSClient_sim_1";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Change(Change),
     /// Asks which file or directory is at this path.
     Read(String),
+    AddBlock {
+        path: String,
+        inode: InodeId,
+        previous: Option<Block>,
+    },
+    Complete {
+        path: String,
+        inode: InodeId,
+        last: Block,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +36,19 @@ pub enum Answer {
     /// The inode at the path, if there is one.
     Found(Option<u64>),
     Refused(String),
+    /// A new block, and the data servers to which it shall be written.
+    Placed {
+        block: Block,
+        targets: Vec<usize>,
+    },
 }
 
 /// The result of planning a request: an answer, or an edit.
 pub enum Outcome {
     Read(Answer),
     Change(FsResult<Step>),
+    NewBlock(FsResult<add_block::Plan>),
+    Closing(FsResult<complete::Plan>),
 }
 
 impl From<FsResult<Reply>> for Answer {
@@ -41,7 +61,11 @@ impl From<FsResult<Reply>> for Answer {
 }
 
 fn random_path(dice: &mut Dice) -> String {
-    let depth = 1 + dice.below(3);
+    random_path_of(dice, 3)
+}
+
+fn random_path_of(dice: &mut Dice, depth_max: u64) -> String {
+    let depth = 1 + dice.below(depth_max);
     (0..depth).map(|_| format!("/{}", NAMES[dice.below(5) as usize])).collect()
 }
 
@@ -63,7 +87,7 @@ impl Request {
                 path: one,
                 permission: 0o644,
                 unmasked: None,
-                holder: "DFSClient_sim_1".into(),
+                holder: HOLDER.into(),
                 client_machine: "127.0.0.1".into(),
                 flags: 3,
                 create_parent: true,
@@ -78,6 +102,34 @@ impl Request {
         }
     }
 
+    /// Of clients that write files with blocks.
+    pub fn random_of_files(dice: &mut Dice) -> Self {
+        // Few paths, so that most name a file.
+        let (one, other) = (random_path_of(dice, 2), random_path_of(dice, 2));
+        match dice.below(100) {
+            0..35 => Request::change(ops::create::Request {
+                path: one,
+                permission: 0o644,
+                unmasked: None,
+                holder: HOLDER.into(),
+                client_machine: "127.0.0.1".into(),
+                flags: 3,
+                create_parent: true,
+                replication: 1 + dice.below(3) as u32,
+                block_size: 1 << 20,
+                storage_policy: None,
+                erasure_coding: None,
+            }),
+            35..40 => Request::change(ops::rename::Request { source: one, destination: other }),
+            40..52 => Request::change(ops::delete::Request { path: one, recursive: true }),
+            52..85 => Request::change(ops::set_replication::Request {
+                path: one,
+                replication: 1 + dice.below(4) as u32,
+            }),
+            _ => Request::Read(one),
+        }
+    }
+
     fn change(change: impl Into<Change>) -> Self {
         Self::Change(change.into())
     }
@@ -86,7 +138,14 @@ impl Request {
         fingerprint("sim", format!("{self:?}").as_bytes())
     }
 
-    pub fn plan(&self, ns: &Namespace, origin: CallOrigin, now: Timestamp, moment: Moment) -> Outcome {
+    pub fn plan(
+        &self,
+        ns: &Namespace,
+        origin: CallOrigin,
+        now: Timestamp,
+        moment: Moment,
+        facts: &dyn BlockFacts,
+    ) -> Outcome {
         let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
         let ctx = Context {
             caller: &caller,
@@ -98,11 +157,43 @@ impl Request {
             renewals: None,
         };
         match self {
-            Request::Change(change) => Outcome::Change(change.plan(ns, &ctx, &GivenFacts::all_finished())),
+            Request::Change(change) => Outcome::Change(change.plan(ns, &ctx, facts)),
+            Request::AddBlock { path, inode, previous } => {
+                let request = add_block::Request {
+                    path: path.clone(),
+                    holder: HOLDER.into(),
+                    previous: *previous,
+                    inode: *inode,
+                };
+                Outcome::NewBlock(add_block::plan(ns, &ctx, &request, facts))
+            }
+            Request::Complete { path, inode, last } => {
+                let request = complete::Request {
+                    path: path.clone(),
+                    holder: HOLDER.into(),
+                    last: Some(*last),
+                    inode: *inode,
+                };
+                Outcome::Closing(complete::plan(ns, &ctx, &request, facts))
+            }
             Request::Read(path) => Outcome::Read(match reads::get_file_info::get(ns, &ctx, path) {
                 Ok(found) => Answer::Found(found.map(|status| status.id.0)),
                 Err(refused) => Answer::Refused(refused.to_string()),
             }),
         }
     }
+}
+
+/// The context of the service's own work.
+pub fn service_context<T>(now: Timestamp, moment: Moment, plan: impl FnOnce(&Context<'_>) -> T) -> T {
+    let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
+    plan(&Context {
+        caller: &caller,
+        origin: None,
+        fingerprint: 0,
+        now,
+        moment,
+        limits: &limits,
+        renewals: None,
+    })
 }

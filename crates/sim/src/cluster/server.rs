@@ -3,6 +3,7 @@
 use super::{
     client::CallCopy,
     clock::Clock,
+    data::{room::server_of, side::BlockSide},
     happening::Kind,
     request::{Answer, Outcome, Request},
     threads::Hang,
@@ -12,12 +13,15 @@ use crate::{
     host::{Host, LogDisk},
 };
 use base::{
-    CallId, CallOrigin, ClientId, Entry, EntryKind, Epoch, FsResult, GroupView, LogPoint, MemberId,
+    CallId, CallOrigin, ClientId, Entry, EntryKind, Epoch, FsError, FsResult, GroupView, LogPoint, MemberId,
     MemberStore, Moment, Sn, Timestamp, TxId,
 };
+use blocks::{Config, Location};
 use bytes::Bytes;
 use group::{Proposal, Role, repair::Standing};
-use namespace::{Namespace, Reply, RetryLookup, Step};
+use namespace::{
+    BlockFacts, Edit, Namespace, Reply, RetryLookup, Step, given_facts::GivenFacts, ops::complete,
+};
 use serving::{
     Basis, CommitQueue, Decision, Known, ProofSettings, Refusals, Reign, Rules, Said, Tree, Unproved,
 };
@@ -111,6 +115,8 @@ pub struct Server {
     pub looks_again: bool,
     /// The questions of a member whose store is damaged.
     pub round: Option<Round>,
+    /// What it knows of data servers, if there are any.
+    pub blocks: Option<BlockSide>,
     /// A copy of the disk, made while the process ran.
     pub copy: Option<(MemberStore, LogDisk, Option<Image>)>,
 }
@@ -168,6 +174,7 @@ impl Server {
             has_failed_disk: false,
             looks_again: false,
             round: None,
+            blocks: None,
             copy: None,
         }
     }
@@ -210,6 +217,7 @@ impl Server {
     /// The image cannot be read, or an entry cannot be applied.
     pub fn recover(&mut self, dice: &mut Dice) -> Result<(), String> {
         let base = self.host.applied;
+        self.blocks = None;
         self.answers = Answers::new(base.id.sn, self.proofs, self.rules);
         self.epoch = Epoch(0);
         let namespace = match &self.image {
@@ -228,6 +236,11 @@ impl Server {
             self.apply(&entry)?;
         }
         Ok(())
+    }
+
+    /// Begins the block map of the process, behind [`Server::recover`].
+    pub fn begin_blocks(&mut self, config: &Config, seed: u64, now: Moment) {
+        self.blocks = Some(BlockSide::new(config, seed, &self.tree.namespace, self.rules, now));
     }
 
     /// Takes an image of everything applied, and lets go of the log up to `keep` entries before it.
@@ -261,7 +274,12 @@ impl Server {
     /// It cannot be read, or is not the next one; the text names the member.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
         let applied = Said::of(entry).and_then(|said| self.tree.apply_committed(entry.id, &said));
-        self.told(applied)
+        let changes = self.told(applied)?;
+        if let Some(side) = &mut self.blocks {
+            side.tell_committed(&changes);
+            side.note_allocated(&self.tree.namespace);
+        }
+        Ok(())
     }
 
     /// Applies an entry that may have committed, or not.
@@ -270,11 +288,16 @@ impl Server {
     /// Those of [`Server::apply`].
     pub fn apply_ahead(&mut self, entry: &Entry) -> Result<(), String> {
         let applied = Said::of(entry).and_then(|said| self.tree.apply_ahead(entry.id, &said, &entry.payload));
-        self.told(applied)
+        let changes = self.told(applied)?;
+        if let Some(side) = &mut self.blocks {
+            side.tell_ahead(entry.id.sn, changes, &[]);
+            side.note_allocated(&self.tree.namespace);
+        }
+        Ok(())
     }
 
-    fn told<T>(&self, applied: Result<T, serving::ApplyError>) -> Result<(), String> {
-        applied.map(drop).map_err(|error| format!("member {}: {error}", self.host.store.member))
+    fn told<T>(&self, applied: Result<T, serving::ApplyError>) -> Result<T, String> {
+        applied.map_err(|error| format!("member {}: {error}", self.host.store.member))
     }
 
     /// The view by which this member leads in the epoch that it has been told of, if it leads.
@@ -297,8 +320,18 @@ impl Server {
             carried_out: self.tree.namespace.retry_lookup(&origin, fingerprint),
             refused: self.answers.refusals.get(&origin, fingerprint, epoch),
         };
-        let plan = || match request.plan(&self.tree.namespace, origin, wall, moment) {
+        let mut targets = Vec::new();
+        let given = GivenFacts::all_finished();
+        let plan = || match {
+            let facts: &dyn BlockFacts = self.blocks.as_ref().map_or(&given, |side| side);
+            request.plan(&self.tree.namespace, origin, wall, moment, facts)
+        } {
             Outcome::Change(planned) => planned,
+            Outcome::NewBlock(plan) => {
+                let side = self.blocks.as_mut().expect("blocks are asked for where data servers are");
+                side.place(plan?, moment, &mut targets)
+            }
+            Outcome::Closing(plan) => closing(plan?),
             Outcome::Read(_) => unreachable!("reads are no changes"),
         };
         let by = self.host.life();
@@ -317,19 +350,71 @@ impl Server {
             Decision::NotNow(refused) => (waiting(Err(refused), end, Basis::Reading), None),
             Decision::NoEdit(answer) => {
                 self.answers.refusals.put(&origin, fingerprint, epoch, answer.clone());
-                (waiting(answer, end, Basis::Reading), None)
+                (with_places(waiting(answer, end, Basis::Reading), &targets), None)
             }
             Decision::Step(Step::Edit(edit)) => {
-                let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
-                self.tree.forget_committed(self.answers.commit.committed());
-                let reply = self.tree.apply_own(id, &edit).reply;
-                let mut payload = Vec::new();
-                edit.encode(&mut payload);
-                let proposal = Proposal { kind: EntryKind::Operation, payload: payload.into() };
-                let entry = Entry::after(end, epoch, proposal.kind, proposal.payload.clone());
-                (waiting(Ok(reply), entry.point(), Basis::OwnEdit), Some(proposal))
+                let (reply, point, proposal) = self.append(&edit, &targets);
+                (with_places(waiting(Ok(reply), point, Basis::OwnEdit), &targets), Some(proposal))
             }
-            Decision::Step(step) => unreachable!("nobody writes blocks here: {step:?}"),
+            Decision::Step(step) => unreachable!("no writer is silent here: {step:?}"),
         }
+    }
+
+    /// Whether a change can be planned here now: this member serves, and has applied its whole log.
+    pub fn may_append(&self) -> bool {
+        self.is_serving() && self.tree.namespace.applied() == self.host.disk.end().id
+    }
+
+    /// Applies an edit as the active. It is to be proposed next.
+    pub fn append(&mut self, edit: &Edit, targets: &[Location]) -> (Reply, LogPoint, Proposal) {
+        let (end, epoch) = (self.host.disk.end(), self.epoch);
+        let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
+        self.tree.forget_committed(self.answers.commit.committed());
+        let applied = self.tree.apply_own(id, edit);
+        if let Some(side) = &mut self.blocks {
+            side.tell_ahead(id.sn, applied.block_changes, targets);
+        }
+        let mut payload = Vec::new();
+        edit.encode(&mut payload);
+        let proposal = Proposal { kind: EntryKind::Operation, payload: payload.into() };
+        let entry = Entry::after(end, epoch, proposal.kind, proposal.payload.clone());
+        (applied.reply, entry.point(), proposal)
+    }
+
+    /// A call that is neither carried out nor refused now: nothing is changed in safe mode, and a file is closed when enough
+    /// replicas of its blocks are reported.
+    pub fn must_wait(&self, copy: CallCopy, request: &Request, now_ns: u64) -> bool {
+        let Some(side) = &self.blocks else { return false };
+        if side.map.in_safe_mode() {
+            return true;
+        }
+        if !matches!(request, Request::AddBlock { .. } | Request::Complete { .. }) {
+            return false;
+        }
+        let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
+        let outcome = request.plan(&self.tree.namespace, origin_of(copy), wall, moment, side);
+        matches!(
+            outcome,
+            Outcome::Closing(Ok(complete::Plan::Waiting(_)))
+                | Outcome::NewBlock(Err(FsError::NotReplicatedYet(_)))
+        )
+    }
+}
+
+fn closing(plan: complete::Plan) -> FsResult<Step> {
+    match plan {
+        complete::Plan::Waiting(block) => Err(FsError::NotReplicatedYet(block.to_string())),
+        decided => Ok(decided.into()),
+    }
+}
+
+/// The answer to a call for a block names the data servers that were chosen.
+fn with_places(waiting: Waiting, targets: &[Location]) -> Waiting {
+    match waiting.answer {
+        Answer::Reply(Reply::Block { block, .. }) => {
+            let targets = targets.iter().map(|target| server_of(target.server.uuid())).collect();
+            Waiting { answer: Answer::Placed { block, targets }, ..waiting }
+        }
+        _ => waiting,
     }
 }

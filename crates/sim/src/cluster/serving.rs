@@ -10,6 +10,7 @@ use super::{
 use crate::{check, truth::Broken};
 use base::{Epoch, Moment, Sn};
 use group::Input;
+use namespace::{Edit, given_facts::GivenFacts};
 use serving::{Basis, Fate, Question, Sight, Waits};
 
 /// A client that waits for longer asks elsewhere.
@@ -48,6 +49,10 @@ impl World {
                 server.host.disk.end().id
             ));
         }
+        if self.servers[seat].must_wait(copy, request, self.now_ns) {
+            self.reply(copy, ClientReply::NotYet);
+            return Ok(());
+        }
         let (waiting, proposal) = self.servers[seat].change(copy, request, self.now_ns);
         if proposal.is_some() {
             let digest = self.servers[seat].tree.namespace.digest();
@@ -61,6 +66,14 @@ impl World {
         };
         self.wait_for_commit(seat, rests_on, waiting)?;
         proposed
+    }
+
+    /// Appends an edit of the service's own.
+    pub(super) fn append_own(&mut self, seat: usize, edit: &Edit) -> Result<(), Broken> {
+        let (_, point, proposal) = self.servers[seat].append(edit, &[]);
+        let digest = self.servers[seat].tree.namespace.digest();
+        self.observer.applied(point, digest)?;
+        self.step(seat, Input::Propose(vec![proposal]))
     }
 
     /// The epoch of a read is that in which it was begun.
@@ -81,7 +94,9 @@ impl World {
             return Ok(());
         }
         let (wall, moment) = (server.clock.timestamp(self.now_ns), server.clock.moment(self.now_ns));
-        let Outcome::Read(answer) = request.plan(&server.tree.namespace, origin_of(copy), wall, moment)
+        let facts = GivenFacts::all_finished();
+        let Outcome::Read(answer) =
+            request.plan(&server.tree.namespace, origin_of(copy), wall, moment, &facts)
         else {
             unreachable!("a read changes nothing");
         };

@@ -3,6 +3,7 @@
 use super::{
     client::Client,
     clock::Clock,
+    data::{DataRoom, words::Event},
     happening::{Arrival, Fault, Happening, Whom},
     hearing::Hearing,
     keeper::Keeper,
@@ -50,6 +51,10 @@ pub struct Shape {
     pub disks_lie: bool,
     /// Synced bytes on those disks rot.
     pub rots: bool,
+    /// Data servers, which keep the blocks of files; none: files are empty.
+    pub data_servers: usize,
+    /// Plants a bug: members and data servers break this rule.
+    pub breaks_data: Option<blocks::Broken>,
     /// Plants a bug: a damaged log ends before its first hole, nobody is asked, and its member takes that for certain.
     pub cuts_silently: bool,
 }
@@ -71,6 +76,8 @@ impl Default for Shape {
             plays_journals: false,
             disks_lie: false,
             rots: false,
+            data_servers: 0,
+            breaks_data: None,
             cuts_silently: false,
         }
     }
@@ -102,6 +109,7 @@ pub struct World {
     /// The seat of the member that holds the lock, and its life.
     lock: Option<(usize, u64)>,
     pub(super) hearing: Hearing,
+    pub data: Option<DataRoom>,
 }
 
 pub fn member(seat: usize) -> MemberId {
@@ -162,11 +170,21 @@ impl World {
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
             hearing: Hearing::default(),
+            data: None,
             dice,
         };
         for seat in 0..shape.members {
             let after_ms = world.dice.below(20);
             world.after_ms(after_ms, Happening::Start { seat });
+        }
+        if shape.data_servers > 0 {
+            let rules = shape.breaks_data.map_or_else(blocks::Rules::default, blocks::Rules::without);
+            let dice = world.dice.split();
+            world.data = Some(DataRoom::new(dice, shape.data_servers, shape.members, rules));
+            for server in 0..shape.data_servers {
+                let after_ms = world.dice.below(50);
+                world.after_ms(after_ms, Happening::Data(Event::Start { server }));
+            }
         }
         for client in 0..shape.clients {
             world.after_ms(600, Happening::Think { client });
@@ -315,6 +333,11 @@ impl World {
                 self.timed_out(client, key, tries);
                 Ok(())
             }
+            Happening::Again { client, key, tries } => {
+                self.ask_again(client, key, tries);
+                Ok(())
+            }
+            Happening::Data(event) => self.data_event(event),
             Happening::Replied { copy, reply } => self.replied(copy, reply),
             Happening::Chunk { seat, life, from, done } => {
                 self.chunk(seat, life, from, done);
@@ -345,6 +368,7 @@ impl World {
         }
         let last = self.observer.truth.last();
         let left = self.observer.admit_loss(host)?;
+        self.forget_needed();
         for current in self.clients.iter_mut().filter_map(|client| client.current.as_mut()) {
             current.floor = current.floor.min(left);
         }
@@ -423,6 +447,7 @@ impl World {
                 self.install_stored(seat, &checkpoint, &file);
                 Ok(())
             }
+            Arrival::FromData(call, rest) => self.from_data_server(seat, call, rest),
             Arrival::Suggested(proposal) => self.append_suggested(seat, proposal),
             Arrival::Checkpoint(checkpoint) => {
                 self.adopt_image(seat, &checkpoint);
@@ -479,6 +504,11 @@ impl World {
     /// Everything that one step has led to.
     fn follow(&mut self, seat: usize, happened: Happened) -> Result<(), Broken> {
         self.observer.observe(&self.servers[seat].host, &happened)?;
+        self.follow_needed()?;
+        let now = self.servers[seat].clock.moment(self.now_ns);
+        if let Some(side) = &mut self.servers[seat].blocks {
+            side.now = now;
+        }
         if !happened.cut.is_empty() {
             self.servers[seat].cuts += 1;
             self.servers[seat].is_syncing = false;
@@ -521,6 +551,10 @@ impl World {
         let mut restarts = None;
         let mut is_quiet = false;
         for outgoing in happened.outgoing {
+            if let (Some(side), Some(first)) = (&mut self.servers[seat].blocks, outgoing.apply.first()) {
+                // What this member has applied when it led comes first.
+                side.settle(Sn(first.id.sn.0 - 1));
+            }
             for entry in &outgoing.apply {
                 self.servers[seat].apply(entry)?;
                 let server = &self.servers[seat];
@@ -535,6 +569,9 @@ impl World {
                 self.suspend(seat, &reason);
             }
             if let Some(sn) = outgoing.committed {
+                if let Some(side) = &mut self.servers[seat].blocks {
+                    side.settle(sn);
+                }
                 self.advance(seat, sn)?;
                 self.look_for_checkpoints(seat, sn);
                 // Written down now and then.
@@ -546,6 +583,12 @@ impl World {
                 self.note(format!("member {} is {role:?}", member(seat)));
                 if let Role::Starting { epoch } | Role::Reading { epoch } | Role::Serving { epoch } = role {
                     self.servers[seat].epoch = epoch;
+                }
+                if let Some(side) = &mut self.servers[seat].blocks {
+                    side.set_commanding(match role {
+                        Role::Serving { epoch } => Some(epoch),
+                        _ => None,
+                    });
                 }
                 match role {
                     Role::Serving { epoch } => {

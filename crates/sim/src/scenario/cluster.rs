@@ -3,9 +3,9 @@
 //! Every story ends alike: all faults are over, and the cluster must come to itself: one member serves, all are
 //! in sync with equal states, and every client has its answer.
 
-use super::{all_at_once, plots, standing};
+use super::{all_at_once, data_servers, plots, standing};
 use crate::{
-    cluster::{Fault, Shape, World},
+    cluster::{Fault, Shape, World, data::Counts},
     dice::Dice,
     truth::Broken,
 };
@@ -160,6 +160,16 @@ pub const STORIES: &[Story] = &[
         about: "packets are lost, doubled, late and overtake each other",
         plot: plots::lossy,
     },
+    Story {
+        name: "data-servers",
+        about: "data servers come and go, hear late or not of takeovers, and carry out orders; files are written and deleted",
+        plot: data_servers::come_and_go,
+    },
+    Story {
+        name: "data-servers-unclean",
+        about: "the same, and an operator lets a member lead that lacks the newest files: their replicas stay until he allows more",
+        plot: data_servers::unclean,
+    },
     Story { name: "everything", about: "all of this together", plot: plots::everything },
 ];
 
@@ -185,6 +195,8 @@ pub struct Outcome {
     pub epochs: u64,
     pub longest_gap_ms: u64,
     pub slowest_ms: u64,
+    /// What has happened at data servers.
+    pub data: Counts,
     pub transcript: Vec<String>,
 }
 
@@ -229,6 +241,7 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
                 epochs: world.keeper.view.epoch.0,
                 longest_gap_ms: observer.longest_gap_ms,
                 slowest_ms: observer.slowest_ms,
+                data: world.data.as_ref().map(|room| room.counts).unwrap_or_default(),
                 transcript: std::mem::take(&mut world.observer.transcript),
             })
         }
@@ -266,6 +279,9 @@ fn finish(world: &mut World) -> Result<(), Broken> {
             // The order is lost with an active that is deposed.
             let fault = Fault::Reconfigure { without: None, in_sync_min: IN_SYNC_MIN };
             world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(fault));
+        }
+        if now_ms.is_multiple_of(1_000) && world.data.is_some() {
+            world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(Fault::AllowDeletions));
         }
         // A while of service without faults, then nothing new begins.
         world.is_closing = now_ms >= FAULTS_END_MS + 3_000;
@@ -316,5 +332,5 @@ fn is_whole(world: &World) -> Result<(), Broken> {
             ));
         }
     }
-    Ok(())
+    world.data_is_whole(active)
 }

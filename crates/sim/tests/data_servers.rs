@@ -1,0 +1,37 @@
+//! Data servers in simulated clusters: what they are ordered to delete, whom they obey, and what is left in the end.
+
+use sim::{
+    cluster::data::Counts,
+    scenario::cluster::{run, story},
+};
+
+const STORIES: [&str; 2] = ["data-servers", "data-servers-unclean"];
+
+#[test]
+fn stories_of_data_servers_end_well_and_show_something() {
+    for name in STORIES {
+        let story = story(name).expect("it is in the list");
+        let mut sum = Counts::default();
+        for seed in 0..6 {
+            let outcome = run(story, seed).unwrap_or_else(|failure| {
+                panic!("{}\nto see it again: cargo run -p clover-sim -- replay {name} {seed}", failure.rule)
+            });
+            sum.blocks_written += outcome.data.blocks_written;
+            sum.deletions += outcome.data.deletions;
+            sum.excess += outcome.data.excess;
+            sum.copies += outcome.data.copies;
+            sum.reports += outcome.data.reports;
+        }
+        assert!(
+            sum.blocks_written > 100 && sum.deletions > 100 && sum.copies > 20 && sum.excess > 5,
+            "{name} did too little to show anything: {sum:?}"
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let story = story("data-servers").expect("it is in the list");
+    let transcript = || run(story, 1).unwrap_or_else(|failure| panic!("{}", failure.rule)).transcript;
+    assert_eq!(transcript(), transcript());
+}
