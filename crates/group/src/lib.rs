@@ -28,7 +28,7 @@ pub use epoch_start::{EpochStart, IdSteps};
 pub use input::{
     ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose,
 };
-pub use member::{Agreement, Member, Restored};
+pub use member::{Agreement, ImageFate, Member, Restored};
 pub use message::{Append, Known, Message, StateDigest};
 pub use settings::Settings;
 pub use status::{PeerStatus, Status};

@@ -19,8 +19,8 @@ use crate::{
 };
 use base::{Entry, Epoch, GroupView, Level, LogPoint, MemberId, MemberLife, MemberStore, Moment, Sn};
 use candidate::Candidacy;
-pub use digests::Agreement;
 use digests::Digests;
+pub use digests::{Agreement, ImageFate};
 use evidence::Evidence;
 use follow::Following;
 use lead::Leading;

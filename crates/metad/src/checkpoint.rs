@@ -19,7 +19,7 @@ use crate::{
 };
 use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
 use env::pulse;
-use group::{Agreement, Proposal, Status};
+use group::{Proposal, Status};
 use journal::Checkpoint;
 use namespace::Snapshot;
 use parking_lot::Mutex;
@@ -145,8 +145,7 @@ impl Maker {
     }
 
     fn look(&mut self, partition: &Arc<Partition>, is_asked: bool) {
-        // An image would carry what is wrong into the next start, which would be sound without it.
-        let is_in_doubt = matches!(partition.member.agreement(), Agreement::Differs(_));
+        let is_in_doubt = !partition.member.agreement().may_make_images();
         if is_in_doubt && let Some(suggested) = self.suggested.take() {
             withdraw(partition, &suggested.checkpoint);
         }

@@ -19,7 +19,7 @@ use crate::{
 };
 use base::Sn;
 use env::pulse;
-use group::Agreement;
+use group::ImageFate;
 use journal::{Checkpoint, StagedImage};
 use std::{
     sync::{
@@ -32,8 +32,6 @@ use tokio::runtime::Handle;
 
 /// How late something to fetch may be noticed.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
-/// How long the others may take to tell what they have made of the log.
-const AGREE_MS: u64 = 3_000;
 const AGREE_PERIOD: Duration = Duration::from_millis(20);
 /// The pause after a fetch that has failed, in milliseconds.
 const RETRY_MS: u64 = 5_000;
@@ -78,12 +76,7 @@ pub fn run(partition: &Arc<Partition>, secret: Option<&Secret>, stop: &AtomicBoo
     }
 }
 
-/// Waits until the members have compared their states at the checkpoint of an image. A member that has made an image
-/// tells the others what its state was at that checkpoint, a moment after the checkpoint has committed. An image of a
-/// state that differs from the others' is not taken, because the next start would go by it. Members of an earlier
-/// release tell nothing, so the wait for them ends after some seconds.
-///
-/// For this member's own image it is enough that a majority has made the same one.
+/// Waits until the members have compared their states at the checkpoint of an image, and it is known whether a start may go by it.
 pub fn wait_for_agreement(
     partition: &Partition,
     is_own: bool,
@@ -94,14 +87,10 @@ pub fn wait_for_agreement(
         // First, for what this member has made itself is on its way to be compared.
         std::thread::sleep(AGREE_PERIOD);
         pulse::step();
-        match partition.member.agreement() {
-            Agreement::Agrees => return Ok(()),
-            Agreement::Prevails(_) if is_own => return Ok(()),
-            Agreement::Prevails(reason) | Agreement::Differs(reason) => {
-                return Err(format!("no image is taken: {reason}"));
-            }
-            Agreement::Waits if partition.moment().ms_since(began) >= AGREE_MS => return Ok(()),
-            Agreement::Waits => {}
+        match partition.member.agreement().of_image(is_own, partition.moment().ms_since(began)) {
+            ImageFate::Counts => return Ok(()),
+            ImageFate::Refused(reason) => return Err(format!("no image is taken: {reason}")),
+            ImageFate::Waits => {}
         }
         if is_stopped() {
             return Err("the server is stopping".into());

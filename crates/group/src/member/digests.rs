@@ -42,7 +42,42 @@ pub enum Agreement {
     Differs(String),
 }
 
-/// The digests of the other members at one entry.
+/// Members of an earlier release tell no digests, so the wait for them ends.
+const TELLING_MS: u64 = 3_000;
+
+/// The fate of an image that was made at the last checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageFate {
+    /// A start may go by it.
+    Counts,
+    /// The members have not compared their states there yet.
+    Waits,
+    /// It shows a state that others have not, as the sentence says.
+    Refused(String),
+}
+
+impl Agreement {
+    /// Whether this member may make images. An image would carry what is wrong into the next start, which would be sound
+    /// without it.
+    pub fn may_make_images(&self) -> bool {
+        !matches!(self, Self::Differs(_))
+    }
+
+    /// The fate of an image whose checkpoint committed so long ago. A member that has made one tells the others what its state was
+    /// there, a moment after the checkpoint has committed. Of this member's own image it is enough that a majority has made
+    /// the same.
+    pub fn of_image(&self, is_own: bool, waited_ms: u64) -> ImageFate {
+        match self {
+            Self::Agrees => ImageFate::Counts,
+            Self::Prevails(_) if is_own => ImageFate::Counts,
+            Self::Prevails(reason) | Self::Differs(reason) => ImageFate::Refused(reason.clone()),
+            Self::Waits if waited_ms >= TELLING_MS => ImageFate::Counts,
+            Self::Waits => ImageFate::Waits,
+        }
+    }
+}
+
+/// The others at one entry.
 struct Comparison {
     own: StateDigest,
     /// Members by what they have.

@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, store};
 use super::groups::serving;
-use crate::{Agreement, Input, Restored, Role, StateDigest};
+use crate::{Agreement, ImageFate, Input, Restored, Role, StateDigest};
 use base::{Epoch, MemberId, Sn, TxId};
 
 fn digest(sn: u64, digest: u64) -> StateDigest {
@@ -105,6 +105,51 @@ fn of_two_nobody_stops_and_both_say_so_until_they_agree_again() {
     assert!(differs(&cluster, 1), "what the life before has told stands until another is told");
     reached(&mut cluster, 10, &[(2, 7)]);
     assert!(!differs(&cluster, 1) && !differs(&cluster, 2));
+}
+
+/// The next start goes by an image, and is sound without one.
+#[test]
+fn no_image_is_made_or_taken_while_two_differ() {
+    let fates = |cluster: &Cluster, id: u32, waited_ms: u64| {
+        let agreement = cluster.members[&id].member.agreement();
+        let fate = |is_own| agreement.of_image(is_own, waited_ms);
+        (agreement.may_make_images(), fate(true), fate(false))
+    };
+    let both = |fate: ImageFate| (true, fate.clone(), fate);
+    let mut cluster = serving(2);
+    assert_eq!(fates(&cluster, 1, 0), both(ImageFate::Counts), "there is nothing to compare");
+    reached(&mut cluster, 10, &[(1, 7)]);
+    assert_eq!(fates(&cluster, 1, 2_999), both(ImageFate::Waits), "member 2 has not told");
+    assert_eq!(fates(&cluster, 1, 3_000), both(ImageFate::Counts), "it runs an earlier release, perhaps");
+    reached(&mut cluster, 10, &[(2, 8)]);
+    for id in [1, 2] {
+        for waited_ms in [0, 3_000, 3_600_000] {
+            let (may_make, own, other) = fates(&cluster, id, waited_ms);
+            assert!(!may_make, "member {id} makes images");
+            assert!(matches!((own, other), (ImageFate::Refused(_), ImageFate::Refused(_))));
+        }
+    }
+    // Started again member 2 makes the same of its log.
+    cluster.kill(2);
+    cluster.restart(2);
+    cluster.pass(500);
+    reached(&mut cluster, 10, &[(2, 7)]);
+    for id in [1, 2] {
+        assert_eq!(fates(&cluster, id, 0), both(ImageFate::Counts));
+    }
+}
+
+#[test]
+fn the_majority_makes_images_and_takes_none_of_the_one_that_differs() {
+    let mut cluster = serving(3);
+    reached(&mut cluster, 10, &[(1, 7), (2, 7), (3, 8)]);
+    let agreement = cluster.members[&1].member.agreement();
+    assert!(agreement.may_make_images());
+    assert_eq!(agreement.of_image(true, 0), ImageFate::Counts);
+    assert!(matches!(agreement.of_image(false, 3_000), ImageFate::Refused(_)));
+    // Once it is gone nobody gives a wrong one.
+    cluster.kill(3);
+    assert_eq!(cluster.members[&1].member.agreement().of_image(false, 0), ImageFate::Counts);
 }
 
 #[test]
