@@ -2,7 +2,7 @@
 
 use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, exchange, forward, ha_protocol,
-    namenode_protocol, partition::condition, refresh_protocols,
+    namenode_protocol, refresh_protocols,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};

@@ -229,9 +229,9 @@ impl SafeMode {
         self.error(what, self.is_of_start)
     }
 
-    /// The refusal to say where the blocks of a file are, of which no replica was reported for one: a reader that is told of no place
-    /// gives up on the file, though it is whole. In a group the reader is to ask again, even if an operator has turned safe
-    /// mode on, as in HDFS.
+    /// The refusal to say where the blocks of a file are, if no replica of one of them was reported: a reader that is told of
+    /// no place gives up on the file, though it is whole. In a group the reader is to ask again, even if an operator has turned
+    /// safe mode on, as in HDFS.
     pub fn refuse_places(&self, path: &str) -> FsError {
         self.error(&format!("Zero blocklocations for {path}"), true)
     }

@@ -1,11 +1,11 @@
 //! The rules by which a metadata server answers: on what an answer rests, and when it may go out.
 //!
-//! [`admission`] says whether a call is taken at all. [`Tree`] is the namespace with what is known of its edits in flight: every entry of the log goes through it, on an
-//! active, on a standby and in recovery. [`decide`] is what becomes of a change: answered before, refused before, refused
-//! now, or a step to be taken. An answer then waits up to twice. [`CommitQueue`] holds it until everything that it rests on has
-//! committed. If it rests on reading, [`Unproved`] holds it until it is proved that no other member can have led before
-//! the read. [`Parked`] holds calls that wait for a report of a data server. [`settle`] says when the block map hears of an
-//! edit: replicas are deleted for what has committed only.
+//! [`admission`] says whether a call is taken at all. [`Tree`] is the namespace with what is known of its edits in flight:
+//! every entry of the log goes through it, on an active, on a standby and in recovery. [`decide`] is what becomes of a
+//! change: answered before, refused before, refused now, or a step to be taken. An answer then waits up to twice.
+//! [`CommitQueue`] holds it until everything that it rests on has committed. If it rests on reading, [`Unproved`] holds it
+//! until it is proved that no other member can have led before the read. [`Parked`] holds calls that wait for a report of a
+//! data server. [`settle`] says when the block map hears of an edit: replicas are deleted for what has committed only.
 //!
 //! Nothing here knows a socket, a thread or a clock. A driver says what has happened and is told what may go out;
 //! `metad` is that driver in a server, `sim` in a simulated cluster.

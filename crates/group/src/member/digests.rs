@@ -77,7 +77,7 @@ impl Agreement {
     }
 }
 
-/// The others at one entry.
+/// The digests of the other members at one entry.
 struct Comparison {
     own: StateDigest,
     /// Members by what they have.

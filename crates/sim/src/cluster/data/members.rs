@@ -213,7 +213,7 @@ impl World {
         let namespace = &server.tree.namespace;
         let edit = service_context(wall, moment, |context| namespace::ops::cleanup::plan(namespace, context));
         match edit {
-            Some(edit) => self.append_own(seat, &edit),
+            Some(edit) => self.append_own(seat, &edit.into()),
             None => Ok(()),
         }
     }
@@ -233,7 +233,7 @@ impl World {
             });
             if let Ok(namespace::Planned::Edit(edit)) = planned {
                 self.note(format!("an operator allows deletions at member {}", seat + 1));
-                return self.append_own(seat, &edit);
+                return self.append_own(seat, &edit.into());
             }
         }
         let is_closing = self.is_closing;

@@ -74,7 +74,7 @@ impl BlockSide {
         match plan {
             add_block::Plan::New { edit, block } => {
                 *targets = self.choose(block.replication, block.block_size, now)?;
-                Ok(Step::Edit(edit))
+                Ok(Step::Edit(edit.into()))
             }
             add_block::Plan::Again(reply) => {
                 if let Reply::Block { block, .. } = reply {
