@@ -15,6 +15,10 @@ pub struct Known<'a> {
 
 /// The decision about a change.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once; a box would be made for each change"
+)]
 pub enum Decision {
     /// To be taken. If the call goes on behind it, it is decided again. If the step says an answer, that is kept with
     /// [`crate::Refusals::put`].

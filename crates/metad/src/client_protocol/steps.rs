@@ -8,6 +8,7 @@ use rpc::Call;
 use serving::{Decision, Known};
 
 /// The end of a request's steps, as far as they are the same for all requests.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once; a box would be made for each block")]
 pub enum End {
     Answered(FsResult<Reply>),
     /// Data servers are to be chosen for the new block. The answer is that of the edit, applied with them.
