@@ -600,12 +600,16 @@ mod tests {
         let (env, address, path) = (Env::production(), "127.0.0.1".parse().unwrap(), directory.path());
         format(&env, path, None, address, &GroupConfig::default()).unwrap();
         let file = path.join(CLUSTER_FILE);
-        let written = std::fs::read_to_string(&file).unwrap();
+        let kept = env.disk.open(&file, OpenMode::Read).unwrap();
+        let mut bytes = vec![0; kept.length().unwrap() as usize];
+        env::disk::read_exact_at(&*kept, &mut bytes, 0).unwrap();
+        let written = String::from_utf8(bytes).unwrap();
         let newest = base::Level::NEWEST;
         let ours = format!("firstLevel={newest}\nrelease={}\n", newest.release().unwrap());
         let later = written.replace(&ours, "firstLevel=9\nrelease=7.1.0\n");
         assert_ne!(later, written);
-        std::fs::write(&file, later).unwrap();
+        let changed = env.disk.open(&file, OpenMode::CreateOrTruncate).unwrap();
+        changed.write_at(later.as_bytes(), 0).unwrap();
         let text = read_cluster(&env, path).unwrap_err().to_string();
         assert!(text.contains("level 9") && text.contains("Start release 7.1.0"), "{text}");
         assert!(!text.contains("backup"), "{text}");

@@ -6,3 +6,4 @@ mod data_servers;
 pub mod lone_server;
 mod plots;
 mod standing;
+mod times;

@@ -322,17 +322,17 @@ impl Server {
         };
         let mut targets = Vec::new();
         let given = GivenFacts::all_finished();
-        let plan = || match {
+        let plan = || {
             let facts: &dyn BlockFacts = self.blocks.as_ref().map_or(&given, |side| side);
-            request.plan(&self.tree.namespace, origin, wall, moment, facts)
-        } {
-            Outcome::Change(planned) => planned,
-            Outcome::NewBlock(plan) => {
-                let side = self.blocks.as_mut().expect("blocks are asked for where data servers are");
-                side.place(plan?, moment, &mut targets)
+            match request.plan(&self.tree.namespace, origin, wall, moment, facts) {
+                Outcome::Change(planned) => planned,
+                Outcome::NewBlock(plan) => {
+                    let side = self.blocks.as_mut().expect("blocks are asked for where data servers are");
+                    side.place(plan?, moment, &mut targets)
+                }
+                Outcome::Closing(plan) => closing(plan?),
+                Outcome::Read(_) => unreachable!("reads are no changes"),
             }
-            Outcome::Closing(plan) => closing(plan?),
-            Outcome::Read(_) => unreachable!("reads are no changes"),
         };
         let by = self.host.life();
         let is_known = matches!(known.carried_out, RetryLookup::Hit(_));

@@ -447,7 +447,7 @@ impl World {
                 self.install_stored(seat, &checkpoint, &file);
                 Ok(())
             }
-            Arrival::FromData(call, rest) => self.from_data_server(seat, call, rest),
+            Arrival::FromData(call, rest) => self.hear_data_server(seat, call, rest),
             Arrival::Suggested(proposal) => self.append_suggested(seat, proposal),
             Arrival::Checkpoint(checkpoint) => {
                 self.adopt_image(seat, &checkpoint);

@@ -1,6 +1,6 @@
 //! Stories of faults that strike all members in one moment.
 
-use super::{cluster::FAULTS_END_MS, plots::somebody};
+use super::{plots::somebody, times::FAULTS_END_MS};
 use crate::{
     cluster::{Fault, Shape},
     dice::Dice,

@@ -3,15 +3,13 @@
 //! Every story ends alike: all faults are over, and the cluster must come to itself: one member serves, all are
 //! in sync with equal states, and every client has its answer.
 
-use super::{all_at_once, data_servers, plots, standing};
+use super::{all_at_once, data_servers, plots, standing, times::FAULTS_END_MS};
 use crate::{
     cluster::{Fault, Shape, World, data::Counts},
     dice::Dice,
     truth::Broken,
 };
 
-/// When the faults end and the cluster has to come to itself.
-pub(super) const FAULTS_END_MS: u64 = 12_000;
 const ALL_ENDS_MS: u64 = 45_000;
 /// The minimum in sync of every group in the end.
 const IN_SYNC_MIN: u32 = 2;

@@ -1,8 +1,8 @@
 //! Stories of data servers: files have blocks, and a deleted replica does not come back.
 
 use super::{
-    cluster::FAULTS_END_MS,
     plots::{moments, somebody},
+    times::FAULTS_END_MS,
 };
 use crate::{
     cluster::{DataFault, Fault, Shape, Whom},

@@ -1,6 +1,6 @@
 //! The plots of the stories: one function each, which makes a list of faults with their times from a seed.
 
-use super::cluster::FAULTS_END_MS;
+use super::times::FAULTS_END_MS;
 use crate::{
     cluster::{Fault, Shape, Whom},
     dice::Dice,

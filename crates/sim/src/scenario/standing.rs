@@ -1,8 +1,8 @@
 //! Clocks and threads that stand still, in processes that go on.
 
 use super::{
-    cluster::FAULTS_END_MS,
     plots::{moments, somebody},
+    times::FAULTS_END_MS,
 };
 use crate::{
     cluster::{Fault, Shape, Whom, threads::Thread},

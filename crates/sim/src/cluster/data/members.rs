@@ -58,7 +58,7 @@ impl Server {
 }
 
 impl World {
-    pub(in crate::cluster) fn from_data_server(
+    pub(in crate::cluster) fn hear_data_server(
         &mut self,
         seat: usize,
         call: Call,
