@@ -1,7 +1,7 @@
 //! A client's call in the envelope of another member.
 
 use crate::Target;
-use base::{CallId, CallOrigin, Caller, ClientId, MemberId};
+use base::{CallId, CallOrigin, Caller, ClientId, Level, MemberId};
 use bytes::Bytes;
 use metad::foreign::{Seal, close, open};
 use prost::Message as _;
@@ -30,6 +30,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
             client_id: ClientId([7; 16]),
             call_id: CallId(3),
             retry_count: -1,
+            repeats: 1,
             address: Some(peer.ip()),
         },
         peer,
@@ -41,7 +42,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
 fn envelopes() -> Vec<Vec<u8>> {
     [call(b"request", "10.0.0.1:40000"), call(&[0; 300], "[::1]:40000")]
         .iter()
-        .map(|call| close(&seal(), CLUSTER, MemberId(2), call, 1).encode_to_vec())
+        .map(|call| close(&seal(), CLUSTER, MemberId(2), call, Level::NEWEST).encode_to_vec())
         .collect()
 }
 
@@ -61,6 +62,7 @@ fn check(bytes: &[u8]) -> bool {
     assert_eq!((call.protocol, call.method), (&*request.protocol, &*request.method));
     assert_eq!(call.request, request.request);
     assert_eq!(call.origin.client_id.0, *request.client_id);
-    assert_eq!((call.origin.call_id.0, call.origin.retry_count), (request.call_id, request.retry_count));
+    let retry_count = request.client_retry_count.unwrap_or(request.retry_count);
+    assert_eq!((call.origin.call_id.0, call.origin.retry_count), (request.call_id, retry_count));
     was_sealed
 }

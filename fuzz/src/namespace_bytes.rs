@@ -20,8 +20,13 @@ fn grown() -> (Namespace, Vec<Vec<u8>>) {
     let mut workload = Workload::new(Dice::new(3));
     let mut edits = Vec::new();
     for call in 1..200 {
-        let origin =
-            CallOrigin { client_id: ClientId([1; 16]), call_id: CallId(call), retry_count: 0, address: None };
+        let origin = CallOrigin {
+            client_id: ClientId([1; 16]),
+            call_id: CallId(call),
+            retry_count: 0,
+            repeats: 0,
+            address: None,
+        };
         let now = Timestamp::from_ms(1_000 + call as u64);
         if let Some(planned) = workload.plan(&ns, origin, now, Moment::from_ms(call as u64)) {
             let mut bytes = Vec::new();

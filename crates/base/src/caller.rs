@@ -54,5 +54,49 @@ pub struct CallOrigin {
     pub call_id: CallId,
     /// How often the client has already sent this very call: 0 for the first time, -1 when unknown.
     pub retry_count: i32,
+    /// How often members of the group had sent on, or begun, this copy before, and its fate was unknown.
+    pub repeats: u32,
     pub address: Option<IpAddr>,
+}
+
+impl CallOrigin {
+    /// The place of this copy among all copies of its call. `None`: the client does not count.
+    pub fn copy(&self) -> Option<CopyOfCall> {
+        let retry_count = u32::try_from(self.retry_count).ok()?;
+        Some(CopyOfCall { retry_count, repeats: self.repeats })
+    }
+}
+
+/// One of the copies of a call, in the order in which they were sent. A client that has sent a later copy hears no answer to an
+/// earlier one any more, however often members of the group have repeated that: so the client's own count comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CopyOfCall {
+    /// [`CallOrigin::retry_count`], where the client counts.
+    pub retry_count: u32,
+    /// [`CallOrigin::repeats`].
+    pub repeats: u32,
+}
+
+impl CopyOfCall {
+    /// Whether another copy of the call was sent before this one. It may still be somewhere.
+    pub fn has_older(self) -> bool {
+        self != Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_client_is_later_than_all_that_members_made_of_an_earlier_one() {
+        let copy = |retry_count, repeats| {
+            let client_id = ClientId([1; 16]);
+            CallOrigin { client_id, call_id: CallId(1), retry_count, repeats, address: None }.copy()
+        };
+        assert!(copy(0, 0) < copy(0, 1) && copy(0, 7) < copy(1, 0) && copy(1, 0) < copy(1, 1));
+        assert!([copy(0, 1), copy(1, 0)].into_iter().flatten().all(CopyOfCall::has_older));
+        assert!(!copy(0, 0).unwrap().has_older());
+        assert_eq!(copy(-1, 3), None);
+    }
 }

@@ -15,8 +15,10 @@ impl Level {
     pub const FIRST: Self = Self(1);
     /// The first entry of each epoch names the member that leads it.
     pub const EPOCH_LEADERS: Self = Self(2);
+    /// An answer that changed nothing is noted in the journal, if older copies of its call may still come.
+    pub const NOTED_ANSWERS: Self = Self(3);
     /// The highest that this release knows. It is raised together with [`LEVELS`] when something new is to be written.
-    pub const NEWEST: Self = Self::EPOCH_LEADERS;
+    pub const NEWEST: Self = Self::NOTED_ANSWERS;
 
     /// The release that came with this level; `None` where this release does not know it.
     pub fn release(self) -> Option<&'static str> {
@@ -48,12 +50,17 @@ impl fmt::Display for Level {
 }
 
 /// All levels that this release knows, each with the release that came with it and with what it switches on.
-const LEVELS: [(Level, &str, &str); 2] = [
+const LEVELS: [(Level, &str, &str); 3] = [
     (Level::FIRST, "0.1.0", "the formats of release 0.1.0"),
     (
         Level::EPOCH_LEADERS,
         "0.2.0",
         "the first entry of each epoch in the journal names the member that leads it",
+    ),
+    (
+        Level::NOTED_ANSWERS,
+        "0.2.0",
+        "a repeated call that changed nothing is noted in the journal, so that no late copy of it is carried out",
     ),
 ];
 
@@ -132,6 +139,6 @@ mod tests {
         let unknown = UnknownLevel { level: Level(9), release: "7.1.0".into() };
         let text = unknown.to_string();
         assert!(text.contains("level 9") && text.contains("Start release 7.1.0"), "{text}");
-        assert!(text.contains(RELEASE) && text.contains("levels 1 to 2"), "{text}");
+        assert!(text.contains(RELEASE) && text.contains("levels 1 to 3"), "{text}");
     }
 }

@@ -20,7 +20,7 @@ pub mod time;
 pub mod view;
 
 pub use block::{BLOCK_BYTES_MAX, Block, ExtendedBlock};
-pub use caller::{CallOrigin, Caller};
+pub use caller::{CallOrigin, Caller, CopyOfCall};
 pub use checksum::ChecksumKind;
 pub use durable::Durable;
 pub use entry::{Chain, Entry, EntryKind, LogPoint};

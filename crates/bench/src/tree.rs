@@ -43,6 +43,7 @@ impl Tree {
                 client_id: ClientId(*b"bench of memory."),
                 call_id,
                 retry_count: 0,
+                repeats: 0,
                 address: None,
             }),
             fingerprint: self.edits,

@@ -2,8 +2,13 @@
 
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{
+    Cluster,
+    files::{files, numbered},
+};
 use group::{Order, Role};
+use proto::{exception, hdfs as p};
+use rpc::CallIdentity;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -279,5 +284,33 @@ async fn a_store_with_a_rotten_entry_is_repaired_with_the_others_copy_and_keeps_
     cluster.wait_in_sync(active, 3).await;
     cluster.wait_until_equal().await;
     assert_eq!(cluster.names(third, "/kept").await.len(), 20);
+    cluster.end().await;
+}
+
+/// A member may hold a call until it leads again, or its sockets may have it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_late_copy_of_a_call_that_an_earlier_active_has_refused_is_not_carried_out() {
+    let (cluster, first) = Cluster::in_sync(3).await;
+    let delete = p::DeleteRequestProto { src: "/made/later".into(), recursive: true };
+    let deleted = async |member: u32, retry_count: i32| {
+        let copy = CallIdentity { retry_count, ..numbered(7) };
+        let answer = files(&cluster, member).call_as(copy, "delete", &delete).await;
+        answer.map(|told: p::DeleteResponseProto| told.result)
+    };
+    assert!(!deleted(first, 1).await.unwrap(), "nothing is there");
+    cluster.mkdirs(first, "/made/later").await;
+    // The member that has told it remembers the answer.
+    assert!(!deleted(first, 0).await.unwrap());
+
+    println!("{:?}", cluster.say(first, Order::HandOver { to: None }).await);
+    let second = cluster.wait_for_active(&[first]).await;
+    // The next one has a note that it was told.
+    let late = deleted(second, 0).await.unwrap_err();
+    assert_eq!(late.class(), Some(exception::RETRIABLE), "{late}");
+    assert_eq!(cluster.names(second, "/made").await, ["later"]);
+    // A client that still waits for an answer asks once more.
+    assert!(deleted(second, 2).await.unwrap());
+    assert!(deleted(second, 0).await.unwrap(), "now the call has had its effect");
+    cluster.wait_until_equal().await;
     cluster.end().await;
 }

@@ -37,7 +37,11 @@ impl Namespace {
         counters.time = journal_time(counters.time, time);
         let time = counters.time;
         if let Some(origin) = &edit.origin {
-            self.retry.insert(&mut self.tree.retry, Record::new(origin, applied.reply, time));
+            let record = match edit.noted_copy() {
+                Some(copy) => Record::noted(origin, copy, time),
+                None => Record::new(origin, applied.reply, time),
+            };
+            self.retry.insert(&mut self.tree.retry, record);
         }
         self.retry.evict(&mut self.tree.retry, time);
         applied

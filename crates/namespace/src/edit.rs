@@ -72,6 +72,11 @@ impl<B> Edit<B> {
         Self::with_dues(ns, &Context { origin: None, ..*ctx }, body).0
     }
 
+    /// An edit that concerns the retry cache alone, and owes nothing.
+    pub(crate) fn note(ctx: &Context<'_>, body: B) -> Self {
+        Self::new(ctx, body)
+    }
+
     /// Makes an edit with its dues. The second value is the error of the quota that it would exceed, if any.
     fn with_dues(ns: &Namespace, ctx: &Context<'_>, body: B) -> (Self, Option<FsError>)
     where

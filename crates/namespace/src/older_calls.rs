@@ -97,7 +97,8 @@ impl Noted {
     /// The entry at `at` holds this edit.
     pub fn edit(at: Sn, edit: &Edit) -> Self {
         // A call that is planned anew when it is repeated has no answer to be found.
-        let origin = edit.origin.as_ref().filter(|_| edit.answer().is_some());
+        let is_told = edit.answer().is_some() || edit.noted_copy().is_some();
+        let origin = edit.origin.as_ref().filter(|_| is_told);
         Self { at, time: Some(edit.time), call: origin.map(|origin| (origin.client, origin.call)) }
     }
 
@@ -288,5 +289,5 @@ pub fn answer_of(edit: &Edit, call: &CallOrigin, fingerprint: u64) -> Option<Ret
     if known != fingerprint {
         return Some(RetryLookup::Mismatch);
     }
-    edit.answer().map(RetryLookup::Hit)
+    edit.noted_copy().map(RetryLookup::Noted).or_else(|| edit.answer().map(RetryLookup::Hit))
 }

@@ -36,6 +36,7 @@ pub mod delete;
 pub mod delete_snapshot;
 pub mod fsync;
 pub mod mkdirs;
+pub mod note_answer;
 pub mod raise_level;
 pub mod recover_lease;
 pub mod release_lease;
@@ -64,6 +65,7 @@ use crate::{
     operation::Operation,
     step,
 };
+use base::CopyOfCall;
 
 /// An edit of the journal, or one of the kind that an operation plans.
 pub type Edit<B = Body> = edit::Edit<B>;
@@ -108,6 +110,7 @@ kinds! {
     31 => TruncateCopy(truncate_copy::TruncateCopyEdit),
     38 => AllowDeletions(allow_deletions::AllowDeletionsEdit),
     39 => RaiseLevel(raise_level::RaiseLevelEdit),
+    40 => NoteAnswer(note_answer::NoteAnswerEdit),
 }
 
 requests! {
@@ -149,6 +152,14 @@ impl Edit {
     /// retry cache has forgotten it. `None`: the call is planned anew, and recognises its own repetition from the tree.
     pub fn answer(&self) -> Option<Reply> {
         self.body.answer()
+    }
+
+    /// The copy of its call that was answered without any change, if that is what the edit notes.
+    pub fn noted_copy(&self) -> Option<CopyOfCall> {
+        match &self.body {
+            Body::NoteAnswer(note) => Some(note.copy),
+            _ => None,
+        }
     }
 
     /// Adds the marks of what the edit changes. To be asked before it is applied, while what it removes is still there.

@@ -11,7 +11,7 @@ use crate::{
     codec::record_fields,
     digest::{Digester, SeededHash},
 };
-use base::{CallId, ClientId, InodeId, Timestamp};
+use base::{CallId, ClientId, CopyOfCall, InodeId, Timestamp};
 use hashbrown::HashTable;
 use std::{collections::VecDeque, sync::Arc};
 
@@ -64,13 +64,15 @@ enum Kind {
     Replan,
     Appended,
     Snapshot,
+    /// It was answered and has changed nothing. The value says which of its copies was.
+    Noted,
 }
 
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     client: [u8; 16],
     fingerprint: u64,
-    /// The inode of `Created` and `Appended`.
+    /// The inode of `Created` and `Appended`, and the copy of `Noted`.
     value: u64,
     time_ms: u64,
     call: i32,
@@ -92,6 +94,12 @@ impl Record {
         Self { client: client.0, call: call.0, fingerprint, value, time_ms: time.ms, kind }
     }
 
+    /// The record of a call that was answered and has changed nothing: `copy` is the latest that was.
+    pub fn noted(origin: &Origin, copy: CopyOfCall, time: Timestamp) -> Self {
+        let value = u64::from(copy.retry_count) << 32 | u64::from(copy.repeats);
+        Self { kind: Kind::Noted, value, ..Self::new(origin, Reply::Unit, time) }
+    }
+
     pub fn origin(&self) -> Origin {
         Origin { client: ClientId(self.client), call: CallId(self.call), fingerprint: self.fingerprint }
     }
@@ -100,17 +108,22 @@ impl Record {
         Timestamp::from_ms(self.time_ms)
     }
 
-    /// `None`: plan again.
-    pub fn reply(&self) -> Option<Reply> {
-        match self.kind {
-            Kind::Unit => Some(Reply::Unit),
-            Kind::False => Some(Reply::Bool(false)),
-            Kind::True => Some(Reply::Bool(true)),
-            Kind::Created => Some(Reply::Created(InodeId(self.value))),
-            Kind::Appended => Some(Reply::Appended(InodeId(self.value))),
-            Kind::Replan => None,
-            Kind::Snapshot => Some(Reply::Snapshot(SnapshotId(self.value as u32))),
-        }
+    /// The lookup's answer about its call.
+    fn known(&self) -> RetryLookup {
+        RetryLookup::Hit(match self.kind {
+            Kind::Unit => Reply::Unit,
+            Kind::False => Reply::Bool(false),
+            Kind::True => Reply::Bool(true),
+            Kind::Created => Reply::Created(InodeId(self.value)),
+            Kind::Appended => Reply::Appended(InodeId(self.value)),
+            Kind::Snapshot => Reply::Snapshot(SnapshotId(self.value as u32)),
+            // Plan again.
+            Kind::Replan => return RetryLookup::Miss,
+            Kind::Noted => {
+                let (retry_count, repeats) = ((self.value >> 32) as u32, self.value as u32);
+                return RetryLookup::Noted(CopyOfCall { retry_count, repeats });
+            }
+        })
     }
 
     /// The answer as the image writes it: a kind and a value.
@@ -127,6 +140,7 @@ impl Record {
             Kind::Replan,
             Kind::Appended,
             Kind::Snapshot,
+            Kind::Noted,
         ];
         let kind = kinds.into_iter().find(|known| *known as u8 == kind)?;
         let Origin { client, call, fingerprint } = *origin;
@@ -260,7 +274,7 @@ impl RetryIndex {
         if record.fingerprint != fingerprint {
             return RetryLookup::Mismatch;
         }
-        record.reply().map_or(RetryLookup::Miss, RetryLookup::Hit)
+        record.known()
     }
 
     pub fn insert(&mut self, ring: &mut Ring, record: Record) {

@@ -137,7 +137,13 @@ fn an_edit_read_back_answers_its_own_call_and_no_other() -> FsResult<()> {
     edit.encode(&mut bytes);
     let read = Edit::decode(&bytes).expect("it was just written");
     let fingerprint = edit.origin.unwrap().fingerprint;
-    let call = CallOrigin { client_id: ClientId([3; 16]), call_id: CallId(9), retry_count: 1, address: None };
+    let call = CallOrigin {
+        client_id: ClientId([3; 16]),
+        call_id: CallId(9),
+        retry_count: 1,
+        repeats: 0,
+        address: None,
+    };
     let answer = older_calls::answer_of(&read, &call, fingerprint);
     assert_eq!(answer, Some(RetryLookup::Hit(Reply::Bool(true))));
     assert_eq!(older_calls::answer_of(&read, &call, fingerprint + 1), Some(RetryLookup::Mismatch));

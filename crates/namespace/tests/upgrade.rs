@@ -17,8 +17,13 @@ fn an_image_of_version_1_is_the_same_tree() -> FsResult<()> {
     let unknown = ns.unknown_replicas();
     assert_eq!((unknown.skipped().len(), unknown.held_since()), (0, None));
     let (caller, limits) = (Caller::simple("root", &["supergroup"]), Limits::default());
-    let origin =
-        CallOrigin { client_id: ClientId([0; 16]), call_id: CallId(1), retry_count: 0, address: None };
+    let origin = CallOrigin {
+        client_id: ClientId([0; 16]),
+        call_id: CallId(1),
+        retry_count: 0,
+        repeats: 0,
+        address: None,
+    };
     let ctx = Context {
         caller: &caller,
         origin: Some(origin),

@@ -18,6 +18,8 @@ pub enum Broken {
     ProofOfLaterReads,
     /// Refusals are not remembered: a late copy of a call is decided anew.
     RefusalsForgotten,
+    /// No answer that changed nothing is noted in the journal: a later active carries out an older copy of its call.
+    AnswersNotNoted,
     /// The block map hears of a change that may cost replicas before its edit has committed.
     DeletionsDoNotWait,
 }
@@ -50,13 +52,14 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 7] = [
+    pub const ALL: [Broken; 8] = [
         Self::InheritedTakenAsCommitted,
         Self::OwnTakenAsCommitted,
         Self::ProofOfAnyReign,
         Self::ReadsNeedNoProof,
         Self::ProofOfLaterReads,
         Self::RefusalsForgotten,
+        Self::AnswersNotNoted,
         Self::DeletionsDoNotWait,
     ];
 }

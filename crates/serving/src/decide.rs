@@ -1,7 +1,8 @@
 //! The decision about a change that a client asks for.
 
+use crate::broken::{Broken, Rules};
 use base::{CallOrigin, FsError, FsResult};
-use namespace::{Reply, RetryLookup, Step};
+use namespace::{Context, Edit, Namespace, Reply, RetryLookup, Step, ops};
 
 /// Facts about a call that are looked up before it is planned.
 #[derive(Debug)]
@@ -25,9 +26,10 @@ pub enum Decision {
     Step(Step),
     /// An earlier copy of the call was answered so.
     Told(FsResult<Reply>),
-    /// Nothing changes, for this reason. It is kept with [`crate::Refusals::put`].
+    /// Nothing changes, for this reason. It is kept with [`crate::Refusals::put`], and the edit of [`note`] is applied before the
+    /// answer waits for its commit.
     NoEdit(FsResult<Reply>),
-    /// The server takes no change now. That is not kept: a later copy of the call may be taken.
+    /// The server takes no change now, or not this copy of the call. That is not kept: a later copy of the call may be taken.
     NotNow(FsError),
 }
 
@@ -56,6 +58,12 @@ pub fn decide(
     if let Some(answer) = known.refused {
         return Decision::Told(answer);
     }
+    if known.carried_out.forbids(known.origin) {
+        // Another active has answered, and the journal does not say what. A client that still waits has sent this copy again.
+        return Decision::NotNow(FsError::Retry(
+            "The call was answered before, and has changed nothing; ask again.".into(),
+        ));
+    }
     if let Err(refused) = refuse() {
         return Decision::NotNow(refused);
     }
@@ -65,3 +73,16 @@ pub fn decide(
         Err(error) => Decision::NoEdit(Err(error)),
     }
 }
+
+/// The note about a call that is answered and has changed nothing, for the journal; `None` if no other copy of the call can come later.
+/// The answer goes out once the note has committed. So no later active carries out an older copy, after the client was told and
+/// went on.
+pub fn note(rules: Rules, namespace: &Namespace, context: &Context<'_>) -> Option<Edit> {
+    if rules.break_rule(Broken::AnswersNotNoted) {
+        return None;
+    }
+    ops::note_answer::plan(namespace, context).map(Into::into)
+}
+
+#[cfg(test)]
+mod tests;

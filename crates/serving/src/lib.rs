@@ -25,7 +25,7 @@ mod unproved;
 pub use broken::Broken;
 pub use broken::Rules;
 pub use commit_queue::{CommitQueue, Waits};
-pub use decide::{Basis, Decision, Known, decide};
+pub use decide::{Basis, Decision, Known, decide, note};
 pub use parked::Parked;
 pub use refusals::Refusals;
 pub use tree::{ApplyError, Said, Sight, Tree, apply_entry, digest_of};

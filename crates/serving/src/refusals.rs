@@ -10,7 +10,7 @@
 //! wrong, and must not come back when the member leads again.
 
 use crate::broken::{Broken, Rules};
-use base::{CallId, CallOrigin, ClientId, Epoch, FsResult};
+use base::{CallId, CallOrigin, ClientId, CopyOfCall, Epoch, FsResult};
 use namespace::Reply;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -37,7 +37,7 @@ pub struct Refusals {
 #[derive(Debug)]
 struct Answer {
     fingerprint: u64,
-    retry_count: i32,
+    copy: CopyOfCall,
     /// The epoch in which it was given.
     epoch: Epoch,
     /// It went out, or may have.
@@ -53,12 +53,12 @@ impl Refusals {
 
     /// The answer to an earlier or the very same copy of this call, for a member that leads in `epoch`.
     pub fn get(&self, origin: &CallOrigin, fingerprint: u64, epoch: Epoch) -> Option<FsResult<Reply>> {
-        let is_unknown = self.answers.is_empty() || origin.retry_count < 0;
-        if is_unknown || self.rules.break_rule(Broken::RefusalsForgotten) {
+        if self.answers.is_empty() || self.rules.break_rule(Broken::RefusalsForgotten) {
             return None;
         }
+        let copy = origin.copy()?;
         let known = self.answers.get(&(origin.client_id, origin.call_id))?;
-        let is_copy = known.fingerprint == fingerprint && origin.retry_count <= known.retry_count;
+        let is_copy = known.fingerprint == fingerprint && copy <= known.copy;
         let counts = known.is_proved || known.epoch == epoch;
         (is_copy && counts).then(|| known.answer.clone())
     }
@@ -81,13 +81,10 @@ impl Refusals {
 
     /// Keeps the answer that this call is given in `epoch`.
     pub fn put(&mut self, origin: &CallOrigin, fingerprint: u64, epoch: Epoch, answer: FsResult<Reply>) {
-        if origin.retry_count < 0 {
-            return;
-        }
+        let Some(copy) = origin.copy() else { return };
         let key = (origin.client_id, origin.call_id);
         let text_bytes = text_bytes(&answer);
-        let retry_count = origin.retry_count;
-        let answer = Answer { fingerprint, retry_count, epoch, is_proved: false, text_bytes, answer };
+        let answer = Answer { fingerprint, copy, epoch, is_proved: false, text_bytes, answer };
         self.text_bytes += text_bytes;
         match self.answers.insert(key, answer) {
             Some(before) => self.text_bytes -= before.text_bytes,
@@ -125,7 +122,13 @@ mod tests {
     const REIGN: Epoch = Epoch(4);
 
     fn origin(call: i32, retry_count: i32) -> CallOrigin {
-        CallOrigin { client_id: ClientId([3; 16]), call_id: CallId(call), retry_count, address: None }
+        CallOrigin {
+            client_id: ClientId([3; 16]),
+            call_id: CallId(call),
+            retry_count,
+            repeats: 0,
+            address: None,
+        }
     }
 
     #[test]
@@ -141,6 +144,18 @@ mod tests {
         assert_eq!(refusals.get(&origin(7, 0), 43, REIGN), None);
         assert_eq!(refusals.get(&origin(8, 0), 42, REIGN), None);
         assert_eq!(refusals.get(&origin(7, -1), 42, REIGN), None);
+    }
+
+    #[test]
+    fn a_copy_that_members_have_repeated_is_still_older_than_the_next_of_the_client() {
+        let mut refusals = Refusals::default();
+        let repeated = |retry_count, repeats| CallOrigin { repeats, ..origin(7, retry_count) };
+        refusals.put(&repeated(1, 1), 42, REIGN, Ok(Reply::Bool(false)));
+        for known in [repeated(0, 5), repeated(1, 0), repeated(1, 1)] {
+            assert_eq!(refusals.get(&known, 42, REIGN), Some(Ok(Reply::Bool(false))), "{known:?}");
+        }
+        // The member that has repeated it has heard no answer.
+        assert_eq!(refusals.get(&repeated(1, 2), 42, REIGN), None);
     }
 
     #[test]

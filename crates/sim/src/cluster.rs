@@ -14,6 +14,8 @@ pub mod data;
 pub mod faults;
 pub mod happening;
 mod hearing;
+mod held;
+mod holding;
 mod images;
 pub mod keeper;
 mod lives;

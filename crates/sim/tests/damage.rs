@@ -59,6 +59,7 @@ fn served() -> Stopped {
                     client_id: ClientId([3; 16]),
                     call_id: CallId(calls),
                     retry_count: 0,
+                    repeats: 0,
                     address: None,
                 };
                 let (now, moment) = (clock.timestamp(), clock.moment());

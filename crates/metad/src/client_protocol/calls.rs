@@ -5,7 +5,7 @@ pub use super::{
     answers::send,
     elsewhere::{hand_over, refuse, repeat},
     safe_mode::{refuse_in_safe_mode, refuse_unknown_places},
-    steps::{remembered, run},
+    steps::{may_be_noted, remembered, run},
 };
 use super::{
     answers::{Answer, waiting_bytes},
@@ -153,7 +153,12 @@ pub fn after_commit<A: Answer>(
     turn.after_commit(move |committed| {
         let _holding = core.in_hand(&call).hold();
         match (committed, basis) {
-            (Ok(()), Basis::OwnEdit) => send(reply, answer),
+            (Ok(()), Basis::OwnEdit) => {
+                if may_be_noted(&call) {
+                    core.partition.refusals.lock().proved(&call.origin, epoch);
+                }
+                send(reply, answer);
+            }
             (Ok(()), Basis::Reading) => {
                 let (proved, origin) = (core.clone(), call.origin);
                 let note = move || proved.partition.refusals.lock().proved(&origin, epoch);

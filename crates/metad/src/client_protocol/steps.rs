@@ -2,10 +2,10 @@
 
 use super::safe_mode::refuse_in_safe_mode;
 use crate::{block_recovery, partition::turn::Turn};
-use base::{Block, FsResult};
+use base::{Block, CopyOfCall, FsResult};
 use namespace::{Edit, Plannable, Reply, Step, ops::add_block::NewBlock};
 use rpc::Call;
-use serving::{Decision, Known};
+use serving::{Decision, Known, Rules};
 
 /// The end of a request's steps, as far as they are the same for all requests.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once; a box would be made for each block")]
@@ -26,6 +26,27 @@ pub fn fingerprint(call: &Call) -> u64 {
     namespace::fingerprint(call.method, &call.request)
 }
 
+/// Whether older copies of this call may still come.
+pub fn may_be_noted(call: &Call) -> bool {
+    call.origin.copy().is_some_and(CopyOfCall::has_older)
+}
+
+/// Keeps the answer to a call that has changed nothing. If older copies of the call may still come, the journal has a note of it, whose
+/// commit the answer waits for.
+fn keep(turn: &mut Turn<'_>, call: &Call, fingerprint: u64, answer: FsResult<Reply>) -> FsResult<Reply> {
+    if may_be_noted(call) {
+        let note = turn.plan(&call.caller, call.origin, fingerprint, |namespace, context, _| {
+            serving::note(Rules::default(), namespace, context)
+        });
+        if let Some(note) = note {
+            turn.apply(note);
+        }
+    }
+    let (partition, epoch) = (turn.partition(), turn.epoch());
+    partition.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
+    answer
+}
+
 /// Carries a request out: retry cache, refusals, safe mode, and then step by step.
 pub fn run<R: Plannable<Outcome: Into<Step>>>(
     turn: &mut Turn<'_>,
@@ -33,10 +54,6 @@ pub fn run<R: Plannable<Outcome: Into<Step>>>(
     request: &R,
 ) -> FsResult<Reply> {
     let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
-    let keep = |answer: FsResult<Reply>| {
-        partition.refusals.lock().put(&call.origin, fingerprint, epoch, answer.clone());
-        answer
-    };
     loop {
         let known = Known {
             origin: &call.origin,
@@ -52,12 +69,12 @@ pub fn run<R: Plannable<Outcome: Into<Step>>>(
             Decision::Step(step) => step,
             Decision::Told(answer) => return answer,
             Decision::NotNow(refused) => return Err(refused),
-            Decision::NoEdit(answer) => return keep(answer),
+            Decision::NoEdit(answer) => return keep(turn, call, fingerprint, answer),
         };
         match take(turn, step) {
             None => {}
             Some(End::Answered(Ok(reply))) => return Ok(reply),
-            Some(End::Answered(refused)) => return keep(refused),
+            Some(End::Answered(refused)) => return keep(turn, call, fingerprint, refused),
             // The client asks again for the places, or whether the file is closed.
             Some(End::Allocate(edit, _)) => return Ok(turn.apply(edit).reply),
             Some(End::Wait(_)) => return Ok(Reply::Bool(false)),

@@ -12,6 +12,7 @@ fn call(request: &'static [u8]) -> Call {
             client_id: ClientId([7; 16]),
             call_id: CallId(12),
             retry_count: 0,
+            repeats: 0,
             address: None,
         },
         peer: "127.0.0.1:1".parse().unwrap(),

@@ -3,7 +3,7 @@
 //! The code covers every field. It says that a member vouches for the client's name and address, no more: it
 //! is not kept from being sent twice, since the retry cache does that, nor is anything encrypted.
 
-use base::{CallId, CallOrigin, Caller, ClientId, MemberId};
+use base::{CallId, CallOrigin, Caller, ClientId, Level, MemberId};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use proto::{
@@ -65,6 +65,9 @@ impl Seal {
         part(&request.request);
         part(&[u8::from(request.state_id.is_some())]);
         part(&request.state_id.unwrap_or_default().to_le_bytes());
+        if let Some(count) = request.client_retry_count {
+            part(&count.to_le_bytes());
+        }
         mac
     }
 
@@ -78,13 +81,14 @@ impl Seal {
     }
 }
 
-/// Puts a call into its envelope. `repeats`: how often a member has sent it before, its fate unknown.
+/// Puts a call into its envelope. Below level 3 it does not tell the client's count of its retries from our own: members of an older
+/// release would not open it.
 pub fn close(
     seal: &Seal,
     cluster_id: &str,
     from: MemberId,
     call: &Call,
-    repeats: i32,
+    level: Level,
 ) -> ForwardRequestProto {
     let mut request = ForwardRequestProto {
         cluster_id: cluster_id.to_owned(),
@@ -97,23 +101,33 @@ pub fn close(
         }),
         client_id: Bytes::copy_from_slice(&call.origin.client_id.0),
         call_id: call.origin.call_id.0,
-        retry_count: raised(call.origin.retry_count, repeats),
+        retry_count: raised(call.origin.retry_count, call.origin.repeats),
         protocol: call.protocol.to_owned(),
         method: call.method.to_owned(),
         request: call.request.clone(),
         state_id: call.state_id,
         caller_context: call.caller_context.as_deref().map(str::to_owned),
         mac: Bytes::new(),
+        client_retry_count: (call.origin.repeats > 0 && level >= Level::NOTED_ANSWERS)
+            .then_some(call.origin.retry_count),
     };
     request.mac = seal.code(&request);
     request
 }
 
 /// A client's count of its retries with ours on top. A client that does not count stays one, until we do.
-pub fn raised(retry_count: i32, repeats: i32) -> i32 {
+pub fn raised(retry_count: i32, repeats: u32) -> i32 {
     match repeats {
         0 => retry_count,
-        repeats => retry_count.max(0).saturating_add(repeats),
+        repeats => retry_count.max(0).saturating_add_unsigned(repeats),
+    }
+}
+
+/// The client's count of its retries, and how often members have repeated this copy, as far as the envelope tells them apart.
+fn counts(request: &ForwardRequestProto) -> (i32, u32) {
+    match request.client_retry_count {
+        None => (request.retry_count, 0),
+        Some(count) => (count, request.retry_count.saturating_sub(count.max(0)).try_into().unwrap_or(0)),
     }
 }
 
@@ -166,6 +180,7 @@ pub fn open(
         None => None,
         Some(bytes) => Some(address_of(bytes).ok_or_else(|| malformed("address"))?),
     };
+    let (retry_count, repeats) = counts(&request);
     let call = Call {
         protocol,
         method,
@@ -174,7 +189,8 @@ pub fn open(
         origin: CallOrigin {
             client_id: ClientId(client_id),
             call_id: CallId(request.call_id),
-            retry_count: request.retry_count,
+            retry_count,
+            repeats,
             address,
         },
         peer: address.map_or(outer.peer, |address| SocketAddr::new(address, 0)),

@@ -6,7 +6,7 @@ use super::{
     links::Links,
 };
 use crate::member::Standing;
-use base::{FsError, MemberId};
+use base::{FsError, Level, MemberId};
 use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
 use rpc::{Call, CallError, Client, Replier, RpcError};
 use std::{
@@ -40,6 +40,8 @@ pub struct Parts {
     /// Whether calls are answered here at this very moment: it ends before the standing says so.
     pub is_serving: Arc<dyn Fn() -> bool + Send + Sync>,
     pub locate: Locate,
+    /// All members know this level, at least.
+    pub level: Arc<dyn Fn() -> Level + Send + Sync>,
     pub runtime: Handle,
 }
 
@@ -100,6 +102,8 @@ pub struct Numbers {
 
 /// The refusal that says "elsewhere" inside an envelope. It never reaches a client.
 const ELSEWHERE: &str = "clover.Elsewhere";
+/// The text of that refusal where the call had been begun.
+const BEGUN: &str = "begun";
 
 /// The memory that a call costs beside its request, in bytes.
 const CALL_BYTES: u64 = 512;
@@ -146,7 +150,8 @@ impl Forwarder {
         };
         if reply.is_captured() {
             // The call has been forwarded once: the member that did so looks for the active again.
-            return reply.error(RpcError::application(ELSEWHERE, ""));
+            let text = if fate == Fate::Unknown { BEGUN } else { "" };
+            return reply.error(RpcError::application(ELSEWHERE, text));
         }
         let cost = call.request.len() as u64 + CALL_BYTES;
         match inner.hold.enter(&inner.parts.limits, cost) {
@@ -178,7 +183,7 @@ impl Forwarder {
         }
         let seal = inner.parts.seal.as_ref().ok_or("this cluster has no secret")?;
         let asked = inner.links.to(inner.parts.me, member, &address, call.origin.client_id);
-        let request = envelope::close(seal, &inner.parts.cluster_id, inner.parts.me, call, 0);
+        let request = inner.close(seal, call);
         let answer = tokio::time::timeout(patience, asked.call("forward", &request)).await;
         answer
             .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
@@ -244,6 +249,11 @@ pub(super) fn is_elsewhere(error: &RpcError) -> bool {
     error.class == ELSEWHERE
 }
 
+/// Whether the call may have had its effect where this "elsewhere" was said.
+pub(super) fn was_begun(error: &RpcError) -> bool {
+    is_elsewhere(error) && error.message == BEGUN
+}
+
 /// The result of sending a call on.
 enum Sent {
     Answered(ForwardResponseProto),
@@ -254,6 +264,10 @@ enum Sent {
 }
 
 impl Inner {
+    fn close(&self, seal: &Seal, call: &Call) -> ForwardRequestProto {
+        envelope::close(seal, &self.parts.cluster_id, self.parts.me, call, (self.parts.level)())
+    }
+
     async fn carry(
         self: Arc<Self>,
         mut call: Call,
@@ -264,7 +278,7 @@ impl Inner {
     ) {
         let deadline = Instant::now() + Duration::from_millis(self.parts.limits.wait_ms);
         let mut standing = self.parts.standing.clone();
-        let mut repeats = i32::from(fate == Fate::Unknown);
+        call.origin.repeats += u32::from(fate == Fate::Unknown);
         let mut pause = PAUSE_MIN;
         loop {
             if reply.is_abandoned() {
@@ -274,13 +288,12 @@ impl Inner {
             standing.mark_unchanged();
             if (self.parts.is_serving)() {
                 self.count(|counts| &counts.released);
-                call.origin.retry_count = envelope::raised(call.origin.retry_count, repeats);
                 drop(ticket);
                 return serve(call, reply);
             }
             let active = (self.parts.locate)().filter(|(member, _)| *member != self.parts.me);
             if let Some((seal, (member, address))) = self.parts.seal.as_ref().zip(active.as_ref()) {
-                let request = envelope::close(seal, &self.parts.cluster_id, self.parts.me, &call, repeats);
+                let request = self.close(seal, &call);
                 let client = self.links.to(self.parts.me, *member, address, call.origin.client_id);
                 match self.send(&client, &request, &reply, *member, &mut standing).await {
                     Sent::Answered(answer) if !answer.is_elsewhere() => {
@@ -288,10 +301,11 @@ impl Inner {
                         return pass_on(answer, reply);
                     }
                     Sent::Refused(error) => return reply.error(error),
-                    Sent::Answered(_) | Sent::NotBegun => {}
+                    Sent::Answered(answer) => call.origin.repeats += u32::from(answer.is_begun()),
+                    Sent::NotBegun => {}
                     Sent::Unknown => {
                         self.count(|counts| &counts.repeated);
-                        repeats += 1;
+                        call.origin.repeats += 1;
                         if standing.has_changed().unwrap_or(false) {
                             continue;
                         }

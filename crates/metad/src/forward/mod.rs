@@ -40,7 +40,7 @@ pub fn of(config: &MetaConfig, cluster: &Cluster, member: &GroupMember, secret: 
         return Forwarder::alone();
     }
     let runtime = Handle::current();
-    let (located, serving) = (member.clone(), member.clone());
+    let (located, serving, known) = (member.clone(), member.clone(), member.clone());
     Forwarder::new(Parts {
         me: member.me().member,
         cluster_id: cluster.cluster_id.clone(),
@@ -49,6 +49,7 @@ pub fn of(config: &MetaConfig, cluster: &Cluster, member: &GroupMember, secret: 
         standing: member.subscribe(),
         is_serving: Arc::new(move || serving.answers()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
+        level: Arc::new(move || known.required_level()),
         runtime,
     })
 }

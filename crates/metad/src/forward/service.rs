@@ -2,7 +2,7 @@
 
 use super::{
     envelope::{self, Opened},
-    forwarder::{Forwarder, is_elsewhere},
+    forwarder::{Forwarder, is_elsewhere, was_begun},
 };
 use crate::{client_protocol::decode, core::Core};
 use base::Caller;
@@ -66,7 +66,7 @@ pub fn open(
     let forwarder = forwarder.clone();
     drop(runtime.spawn(async move {
         if !forwarder.will_serve().await {
-            return elsewhere(&forwarder, reply);
+            return elsewhere(&forwarder, reply, false);
         }
         let caller = match resolve(&opened, Look::Known) {
             Some(caller) => Some((opened, caller)),
@@ -85,7 +85,7 @@ pub fn open(
 /// The way back of the inner call's answer.
 fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
     Replier::captured(move |Answer { result, state_id }| match result {
-        Err(error) if is_elsewhere(&error) => elsewhere(&forwarder, reply),
+        Err(error) if is_elsewhere(&error) => elsewhere(&forwarder, reply, was_begun(&error)),
         // Let go likewise: on its way out, this server says nothing, and the other member asks again elsewhere.
         Err(error) if error.is_given_up() => drop(reply),
         Err(error) => reply.ok(&ForwardResponseProto {
@@ -101,9 +101,10 @@ fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
     })
 }
 
-fn elsewhere(forwarder: &Forwarder, reply: Replier) {
+fn elsewhere(forwarder: &Forwarder, reply: Replier, is_begun: bool) {
     reply.ok(&ForwardResponseProto {
         is_elsewhere: Some(true),
+        is_begun: is_begun.then_some(true),
         active: forwarder.known_active().map(|member| member.0),
         ..ForwardResponseProto::default()
     });

@@ -7,7 +7,7 @@ use super::{
     service::{self, Look},
 };
 use crate::member::Standing;
-use base::{CallId, CallOrigin, Caller, ClientId, Epoch, FsError, MemberId};
+use base::{CallId, CallOrigin, Caller, ClientId, Epoch, FsError, Level, MemberId};
 use bytes::Bytes;
 use group::Role;
 use parking_lot::Mutex;
@@ -121,6 +121,7 @@ impl Member {
                 let active = located.1.borrow().active?;
                 Some((active, located.0.lock().get(&active)?.clone()))
             }),
+            level: Arc::new(|| Level::NEWEST),
             runtime: tokio::runtime::Handle::current(),
         });
         let fake = Arc::new(Fake { forwarder, done: Mutex::default(), swallowed: Mutex::default() });
@@ -207,6 +208,7 @@ async fn a_standby_hands_a_call_to_the_active_as_the_client_has_made_it() {
         client_id: client.client_id(),
         call_id: CallId(77),
         retry_count: 3,
+        repeats: 0,
         address: Some(Ipv4Addr::LOCALHOST.into()),
     };
     assert_eq!(active.done(), [Done { path: "/a".into(), user: "ann".into(), origin }]);
@@ -308,7 +310,8 @@ async fn a_call_under_way_at_an_active_that_dies_is_repeated_under_its_name_at_t
     assert!(call.await.unwrap().unwrap());
     let sent_again = second.done()[0].origin;
     assert_eq!((sent_again.client_id, sent_again.call_id), (sent_first.client_id, sent_first.call_id));
-    assert!(sent_again.retry_count > sent_first.retry_count, "{sent_first:?} {sent_again:?}");
+    assert!(sent_again.copy() > sent_first.copy(), "{sent_first:?} {sent_again:?}");
+    assert_eq!(sent_again.retry_count, sent_first.retry_count, "the client has sent it once");
 }
 
 #[tokio::test]
@@ -376,6 +379,7 @@ fn sample() -> Call {
             client_id: ClientId([7; 16]),
             call_id: CallId(5),
             retry_count: -1,
+            repeats: 0,
             address: Some(Ipv4Addr::new(10, 0, 0, 9).into()),
         },
         peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
@@ -397,7 +401,7 @@ fn open(request: ForwardRequestProto) -> Result<Call, RpcError> {
 #[test]
 fn what_is_put_into_an_envelope_comes_out_of_it() {
     let call = sample();
-    let request = envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &call, 0);
+    let request = envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &call, Level::NEWEST);
     let wire = ForwardRequestProto::decode(Bytes::from(request.encode_to_vec())).unwrap();
     let out = open(wire).unwrap();
     assert_eq!((out.protocol, out.method, &out.request), (call.protocol, call.method, &call.request));
@@ -406,6 +410,22 @@ fn what_is_put_into_an_envelope_comes_out_of_it() {
     assert_eq!(out.caller.to_string(), "ann via knox");
     assert_eq!(out.caller_context.as_deref(), Some("job_7"));
     assert!(out.caller.is_member_of("staff"));
+}
+
+#[test]
+fn what_members_have_repeated_is_told_apart_from_what_the_client_has_once_all_members_know_how() {
+    let opened = |retry_count, repeats, level| {
+        let mut call = sample();
+        (call.origin.retry_count, call.origin.repeats) = (retry_count, repeats);
+        let request = envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &call, level);
+        let origin = open(request.clone()).unwrap().origin;
+        (origin.retry_count, origin.repeats, request.client_retry_count)
+    };
+    let told = Level::NOTED_ANSWERS;
+    assert_eq!(opened(2, 3, told), (2, 3, Some(2)));
+    assert_eq!(opened(-1, 1, told), (-1, 1, Some(-1)));
+    assert_eq!(opened(2, 0, told), (2, 0, None));
+    assert_eq!(opened(2, 3, Level::EPOCH_LEADERS), (5, 0, None));
 }
 
 #[test]
@@ -419,9 +439,9 @@ fn a_count_of_retries_rises_only_with_our_own() {
 
 #[test]
 fn an_envelope_that_was_changed_anywhere_or_made_without_the_secret_is_refused() {
-    let whole = || envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &sample(), 0);
+    let whole = || envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &sample(), Level::NEWEST);
     type Change = fn(&mut ForwardRequestProto);
-    let changes: [(&str, Change); 15] = [
+    let changes: [(&str, Change); 16] = [
         ("cluster", |it| it.cluster_id.push('x')),
         ("from", |it| it.from += 1),
         ("user", |it| it.user = "root".into()),
@@ -432,6 +452,7 @@ fn an_envelope_that_was_changed_anywhere_or_made_without_the_secret_is_refused()
         ("client id", |it| it.client_id = Bytes::from_static(&[8; 16])),
         ("call id", |it| it.call_id += 1),
         ("retry count", |it| it.retry_count += 1),
+        ("client's retry count", |it| it.client_retry_count = Some(0)),
         ("protocol", |it| it.protocol = protocol::NAMENODE.into()),
         ("method", |it| it.method = "delete".into()),
         ("request", |it| it.request = Bytes::from_static(b"")),
@@ -444,8 +465,13 @@ fn an_envelope_that_was_changed_anywhere_or_made_without_the_secret_is_refused()
         let error = open(request).unwrap_err();
         assert_eq!(error.class, exception::ACCESS_CONTROL, "{what}: {error}");
     }
-    let forged =
-        envelope::close(&Seal::new(b"another secret, not this one"), CLUSTER, MemberId(3), &sample(), 0);
+    let forged = envelope::close(
+        &Seal::new(b"another secret, not this one"),
+        CLUSTER,
+        MemberId(3),
+        &sample(),
+        Level::NEWEST,
+    );
     assert_eq!(open(forged).unwrap_err().class, exception::ACCESS_CONTROL);
     let mut bare = whole();
     bare.mac = Bytes::new();
@@ -458,11 +484,11 @@ fn an_envelope_of_a_member_with_nonsense_in_it_is_refused_without_harm() {
     let with = |change: fn(&mut Call)| {
         let mut call = sample();
         change(&mut call);
-        open(envelope::close(&seal, CLUSTER, MemberId(3), &call, 0))
+        open(envelope::close(&seal, CLUSTER, MemberId(3), &call, Level::NEWEST))
     };
     assert!(with(|call| call.method = "frobnicate").unwrap_err().message.contains("method"));
     assert!(with(|call| call.protocol = protocol::DATANODE).unwrap_err().message.contains("protocol"));
-    let other = open(envelope::close(&seal, "CID-other", MemberId(3), &sample(), 0)).unwrap_err();
+    let other = open(envelope::close(&seal, "CID-other", MemberId(3), &sample(), Level::NEWEST)).unwrap_err();
     assert!(other.message.contains("CID-other"), "{other}");
 }
 

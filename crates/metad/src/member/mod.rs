@@ -234,6 +234,11 @@ impl GroupMember {
         self.shared.push(Event::Input(Input::Level(level)), Patience::None);
     }
 
+    /// Members that do not know this level are refused, so all who are met know it.
+    pub fn required_level(&self) -> Level {
+        self.shared.peers.get().map_or(Level::FIRST, Peers::required_level)
+    }
+
     /// Members that do not know this level are refused from now on.
     pub fn require_level(&self, level: Level) {
         if let Some(peers) = self.shared.peers.get() {

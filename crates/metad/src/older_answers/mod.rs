@@ -42,7 +42,7 @@ impl Older {
     pub fn lookup(self, origin: &CallOrigin) -> FsResult<RetryLookup> {
         match self {
             Self::Known(known) => Ok(known),
-            Self::NotYet if origin.retry_count > 0 => Err(FsError::Retry(
+            Self::NotYet if origin.retry_count > 0 || origin.repeats > 0 => Err(FsError::Retry(
                 "This metadata server has just started and goes through its journal; whether the call was carried out \
                  before is known in a moment."
                     .into(),

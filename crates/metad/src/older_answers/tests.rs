@@ -119,7 +119,8 @@ fn is_indexed(server: &MetaServer) -> bool {
 /// The call that was carried out long ago is carried out no second time, and its number serves no other.
 async fn the_old_call_is_known(server: &MetaServer, client: &Client, deleted: i32) {
     let core = &server.core;
-    let origin = CallOrigin { client_id: CLIENT, call_id: CallId(deleted), retry_count: 1, address: None };
+    let origin =
+        CallOrigin { client_id: CLIENT, call_id: CallId(deleted), retry_count: 1, repeats: 0, address: None };
     let cached = core.partition.tree().namespace.retry_lookup(&origin, 0);
     assert_eq!(cached, RetryLookup::Miss, "the retry cache has forgotten it");
     let before = core.partition.older_answers.answered();
@@ -182,8 +183,13 @@ fn is_gone(server: &MetaServer) -> bool {
 
 #[test]
 fn while_the_journal_is_gone_through_only_calls_that_say_they_are_repeated_wait() {
-    let origin =
-        |retry_count| CallOrigin { client_id: CLIENT, call_id: CallId(1), retry_count, address: None };
+    let origin = |retry_count| CallOrigin {
+        client_id: CLIENT,
+        call_id: CallId(1),
+        retry_count,
+        repeats: 0,
+        address: None,
+    };
     assert!(matches!(Older::NotYet.lookup(&origin(1)), Err(FsError::Retry(_))));
     assert_eq!(Older::NotYet.lookup(&origin(0)), Ok(RetryLookup::Miss));
     assert_eq!(Older::Nothing.lookup(&origin(1)), Ok(RetryLookup::Miss));

@@ -201,6 +201,11 @@ impl Peers {
         self.shared.known.lock().level = level;
     }
 
+    /// The level that other members must know.
+    pub fn required_level(&self) -> Level {
+        self.shared.known.lock().level
+    }
+
     /// The release that each member named when it last connected or was reached since this process started.
     pub fn releases(&self) -> BTreeMap<MemberId, Release> {
         self.shared.known.lock().releases.clone()

@@ -82,6 +82,7 @@ impl World {
             client_id: ClientId(*b"a client of ours"),
             call_id: CallId(self.calls),
             retry_count: 0,
+            repeats: 0,
             address: None,
         }
     }

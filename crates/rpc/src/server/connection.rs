@@ -500,6 +500,7 @@ impl Connection {
                 client_id,
                 call_id: CallId(header.call_id),
                 retry_count: header.retry_count,
+                repeats: 0,
                 address: Some(self.peer.ip()),
             },
             peer: self.peer,

@@ -31,7 +31,7 @@ impl World {
         one.calls += 1;
         let key = CallKey { client: client as u32, call: one.calls };
         let floor = self.observer.answered;
-        one.current = Some(Pending { key, request, begun_ns: self.now_ns, tries: 0, floor });
+        one.current = Some(Pending { key, request, begun_ns: self.now_ns, tries: 0, repeats: 0, floor });
         self.send_call(client);
     }
 
@@ -39,16 +39,22 @@ impl World {
         let seat = self.clients[client].favourite;
         let Some(current) = &mut self.clients[client].current else { return };
         current.tries += 1;
+        current.repeats = 0;
         let (key, request, tries) = (current.key, current.request.clone(), current.tries);
-        let copy = CallCopy { key, retry_count: tries - 1 };
+        let copy = CallCopy { key, retry_count: tries - 1, repeats: 0 };
         if self.servers[seat].is_running {
+            self.holding.note_call(key, &request);
             let what = Arrival::Call { copy, request };
-            if self.dice.chance(3) {
+            let is_late = self.dice.chance(3);
+            if is_late {
                 // A copy sits in a socket for a while.
                 let (life, late_ms) = (self.servers[seat].life, self.dice.below(3_000));
                 self.after_ms(late_ms, Happening::Arrival { seat, life, what: what.clone() });
             }
-            self.soon_for(seat, what);
+            // Members that hold calls must not be given one copy twice: they tell copies apart by their numbers.
+            if !is_late || !self.holding.is_on() {
+                self.soon_for(seat, what);
+            }
             self.after_ms(PATIENCE_MS, Happening::Timeout { client, key, tries });
         } else {
             self.soon(Happening::Replied { copy, reply: ClientReply::NotActive });
@@ -75,9 +81,11 @@ impl World {
 
     /// A client hears the answer to the copy that it has sent last: it has given up the connections of those before.
     pub(super) fn replied(&mut self, copy: CallCopy, reply: ClientReply) -> Result<(), Broken> {
-        let CallCopy { key, retry_count } = copy;
+        let CallCopy { key, retry_count, repeats } = copy;
         let client = key.client as usize;
-        let is_awaited = |current: &Pending| current.key == key && current.tries == retry_count + 1;
+        let is_awaited = |current: &Pending| {
+            current.key == key && current.tries == retry_count + 1 && current.repeats == repeats
+        };
         let Some(current) = self.clients[client].current.clone().filter(is_awaited) else {
             return Ok(());
         };
@@ -102,6 +110,7 @@ impl World {
             }
             ClientReply::Done { answer, rests_on, kind, is_doubtful } => {
                 self.clients[client].current = None;
+                self.holding.told(copy);
                 self.observer.answered(self.now_ns, &current, &answer, rests_on, kind, is_doubtful)?;
                 if self.goes_on_writing(client, &current, &answer) {
                     return Ok(());

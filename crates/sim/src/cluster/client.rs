@@ -15,6 +15,8 @@ pub struct CallCopy {
     pub key: CallKey,
     /// How often the client had sent the call before.
     pub retry_count: u32,
+    /// How often members had sent on, or begun, this copy before.
+    pub repeats: u32,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,8 @@ pub struct Pending {
     pub request: Request,
     pub begun_ns: u64,
     pub tries: u32,
+    /// How often members have repeated the copy that was sent last. They listen to no answer to what they have sent before.
+    pub repeats: u32,
     /// The newest entry that any answered call rested on when this one began.
     pub floor: Sn,
 }

@@ -125,6 +125,19 @@ pub enum Arrival {
         copy: CallCopy,
         request: Request,
     },
+    /// A member looks again at a copy that it holds.
+    Held {
+        copy: CallCopy,
+        request: Request,
+        since_ns: u64,
+    },
+    /// A copy that another member hands on.
+    Forwarded {
+        copy: CallCopy,
+        request: Request,
+        by: usize,
+        since_ns: u64,
+    },
     Confirmed {
         question: Question,
         is_current: bool,

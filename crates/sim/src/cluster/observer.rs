@@ -12,7 +12,7 @@ use crate::{
     host::{Happened, Host},
     truth::{Broken, Truth},
 };
-use base::{Epoch, GroupView, LogPoint, MemberLife, MemberStore, Sn};
+use base::{Epoch, GroupView, Level, LogPoint, MemberLife, MemberStore, Sn};
 use namespace::Reply;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,8 @@ pub struct Observer {
     pub judged: u64,
     /// The processes that have told clients that their calls have changed nothing.
     pub refused: BTreeMap<CallKey, MemberLife>,
+    /// The level of the group.
+    level: Level,
     pub changes: check::changes_have_causes::Changes,
     /// Reads that were older than promised elsewhere, because a clock stood.
     pub stale: u64,
@@ -60,6 +62,10 @@ pub struct Observer {
 }
 
 impl Observer {
+    pub fn of_group_at(level: Level) -> Self {
+        Self { level, ..Self::default() }
+    }
+
     pub fn note(&mut self, now_ns: u64, line: String) {
         self.transcript.push(format!("{:>10.3} ms  {line}", now_ns as f64 / 1e6));
     }
@@ -82,6 +88,8 @@ impl Observer {
             self.lost_points.remove(&point);
             if let Some(key) = self.calls.get(&point) {
                 self.lost.remove(key);
+                let refuser = self.refused.get(key).filter(|_| self.level >= Level::NOTED_ANSWERS);
+                check::refused_calls_have_no_effect::check(refuser, *key, point.id)?;
                 check::each_call_has_one_effect::check(&mut self.effects, *key, point.id.sn)?;
             }
         }
@@ -98,7 +106,8 @@ impl Observer {
         digest: u64,
         planner: MemberLife,
     ) -> Result<(), Broken> {
-        check::refused_calls_have_no_effect::check(self.refused.get(&key), key, planner)?;
+        let refuser = self.refused.get(&key).filter(|refuser| **refuser == planner);
+        check::refused_calls_have_no_effect::check(refuser, key, waiting.observed.id)?;
         self.calls.insert(waiting.observed, key);
         if let Answer::Reply(Reply::Created(inode)) = &waiting.answer {
             check::ids_are_never_used_again::check(&mut self.inodes, inode.0, key)?;
@@ -211,6 +220,8 @@ impl Observer {
         }
         self.seen = self.seen.min(left.0);
         self.effects.retain(|_, sn| *sn <= left);
+        // The notes about refused calls may be among what is lost.
+        self.refused.clear();
         self.reference.forget_behind(left);
         self.answered = self.answered.min(left);
     }

@@ -44,6 +44,7 @@ pub enum Answer {
 }
 
 /// The result of planning a request: an answer, or an edit.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub enum Outcome {
     Read(Answer),
     Change(FsResult<Step>),
@@ -146,18 +147,8 @@ impl Request {
         moment: Moment,
         facts: &dyn BlockFacts,
     ) -> Outcome {
-        let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
-        let ctx = Context {
-            caller: &caller,
-            origin: Some(origin),
-            fingerprint: self.fingerprint(),
-            now,
-            moment,
-            limits: &limits,
-            renewals: None,
-        };
-        match self {
-            Request::Change(change) => Outcome::Change(change.plan(ns, &ctx, facts)),
+        self.with_context(origin, now, moment, |ctx| match self {
+            Request::Change(change) => Outcome::Change(change.plan(ns, ctx, facts)),
             Request::AddBlock { path, inode, previous } => {
                 let request = add_block::Request {
                     path: path.clone(),
@@ -165,7 +156,7 @@ impl Request {
                     previous: *previous,
                     inode: *inode,
                 };
-                Outcome::NewBlock(add_block::plan(ns, &ctx, &request, facts))
+                Outcome::NewBlock(add_block::plan(ns, ctx, &request, facts))
             }
             Request::Complete { path, inode, last } => {
                 let request = complete::Request {
@@ -174,13 +165,33 @@ impl Request {
                     last: Some(*last),
                     inode: *inode,
                 };
-                Outcome::Closing(complete::plan(ns, &ctx, &request, facts))
+                Outcome::Closing(complete::plan(ns, ctx, &request, facts))
             }
-            Request::Read(path) => Outcome::Read(match reads::get_file_info::get(ns, &ctx, path) {
+            Request::Read(path) => Outcome::Read(match reads::get_file_info::get(ns, ctx, path) {
                 Ok(found) => Answer::Found(found.map(|status| status.id.0)),
                 Err(refused) => Answer::Refused(refused.to_string()),
             }),
-        }
+        })
+    }
+
+    /// Plans something for this request's call.
+    pub fn with_context<T>(
+        &self,
+        origin: CallOrigin,
+        now: Timestamp,
+        moment: Moment,
+        plan: impl FnOnce(&Context<'_>) -> T,
+    ) -> T {
+        let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
+        plan(&Context {
+            caller: &caller,
+            origin: Some(origin),
+            fingerprint: self.fingerprint(),
+            now,
+            moment,
+            limits: &limits,
+            renewals: None,
+        })
     }
 }
 

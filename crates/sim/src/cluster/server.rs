@@ -13,8 +13,8 @@ use crate::{
     host::{Host, LogDisk},
 };
 use base::{
-    CallId, CallOrigin, ClientId, Entry, EntryKind, Epoch, FsError, FsResult, GroupView, LogPoint, MemberId,
-    MemberStore, Moment, Sn, Timestamp, TxId,
+    CallId, CallOrigin, ClientId, Entry, EntryKind, Epoch, FsError, FsResult, GroupView, Level, LogPoint,
+    MemberId, MemberStore, Moment, Sn, Timestamp, TxId,
 };
 use blocks::{Config, Location};
 use bytes::Bytes;
@@ -100,6 +100,8 @@ pub struct Server {
     pub epoch: Epoch,
     pub proofs: ProofSettings,
     pub rules: Rules,
+    /// The level at which its group has begun.
+    level: Level,
     /// The process is killed in the middle of its so many-th step from now.
     pub kill_after_steps: Option<u64>,
     /// When the next tick is under way to it.
@@ -135,21 +137,29 @@ pub struct Image {
     pub bytes: Bytes,
 }
 
-pub fn origin_of(CallCopy { key, retry_count }: CallCopy) -> CallOrigin {
+pub fn origin_of(CallCopy { key, retry_count, repeats }: CallCopy) -> CallOrigin {
     CallOrigin {
         client_id: ClientId([key.client as u8; 16]),
         call_id: CallId(key.call as i32),
         retry_count: retry_count as i32,
+        repeats,
         address: None,
     }
 }
 
-fn new_namespace(dice: &mut Dice) -> Namespace {
-    Namespace::new(dice.roll(), "hdfs", "supergroup", Timestamp::from_ms(1))
+fn new_namespace(dice: &mut Dice, level: Level) -> Namespace {
+    Namespace::new(dice.roll(), "hdfs", "supergroup", Timestamp::from_ms(1)).beginning_at(level)
 }
 
 impl Server {
-    pub fn new(host: Host, clock: Clock, proofs: ProofSettings, rules: Rules, dice: &mut Dice) -> Self {
+    pub fn new(
+        host: Host,
+        clock: Clock,
+        proofs: ProofSettings,
+        rules: Rules,
+        level: Level,
+        dice: &mut Dice,
+    ) -> Self {
         Self {
             host,
             clock,
@@ -161,11 +171,12 @@ impl Server {
             life: 0,
             is_running: false,
             is_paused: false,
-            tree: Tree::new(new_namespace(dice), rules),
+            tree: Tree::new(new_namespace(dice, level), rules),
             answers: Answers::new(Sn(0), proofs, rules),
             epoch: Epoch(0),
             proofs,
             rules,
+            level,
             kill_after_steps: None,
             tick_at: None,
             image: None,
@@ -226,7 +237,7 @@ impl Server {
                 Namespace::read_image(dice.roll(), &mut &image.bytes[..], size)
                     .map_err(|error| format!("an image cannot be read: {error}"))?
             }
-            _ => new_namespace(dice),
+            _ => new_namespace(dice, self.level),
         };
         self.tree = Tree::new(namespace, self.rules);
         let from = self.tree.namespace.applied().sn.0 + 1;
@@ -310,8 +321,14 @@ impl Server {
         Reign { answers: self.answers(), holds_lease: self.holds_lease(now_ns), epoch: self.epoch }
     }
 
-    /// Plans a change, and applies the edit at once if there is one. The answer waits for everything that it rests on.
-    pub fn change(&mut self, copy: CallCopy, request: &Request, now_ns: u64) -> (Waiting, Option<Proposal>) {
+    /// Plans a change, and applies the edit at once if there is one. The answer waits for everything that it rests on. `None`: the
+    /// client is to ask again.
+    pub fn change(
+        &mut self,
+        copy: CallCopy,
+        request: &Request,
+        now_ns: u64,
+    ) -> Option<(Waiting, Option<Proposal>)> {
         let (origin, fingerprint) = (origin_of(copy), request.fingerprint());
         let (end, epoch) = (self.host.disk.end(), self.epoch);
         let (wall, moment) = (self.clock.timestamp(now_ns), self.clock.moment(now_ns));
@@ -336,28 +353,41 @@ impl Server {
         };
         let by = self.host.life();
         let is_known = matches!(known.carried_out, RetryLookup::Hit(_));
-        let waiting = |answer: FsResult<Reply>, observed, basis| Waiting {
+        let waiting = |answer: FsResult<Reply>, kind, observed, basis| Waiting {
             copy,
             answer: answer.into(),
             observed,
             basis,
-            kind: if is_known || basis == Basis::OwnEdit { Kind::Change } else { Kind::Refusal { by } },
+            kind,
             epoch,
             expected: None,
         };
-        match serving::decide(known, || Ok(()), plan) {
-            Decision::Told(answer) => (waiting(answer, end, Basis::Reading), None),
-            Decision::NotNow(refused) => (waiting(Err(refused), end, Basis::Reading), None),
+        let refusal = Kind::Refusal { by };
+        Some(match serving::decide(known, || Ok(()), plan) {
+            Decision::Told(answer) => {
+                let kind = if is_known { Kind::Change } else { refusal };
+                (waiting(answer, kind, end, Basis::Reading), None)
+            }
+            Decision::NotNow(_) => return None,
             Decision::NoEdit(answer) => {
                 self.answers.refusals.put(&origin, fingerprint, epoch, answer.clone());
-                (with_places(waiting(answer, end, Basis::Reading), &targets), None)
+                let note = request.with_context(origin, wall, moment, |context| {
+                    serving::note(self.rules, &self.tree.namespace, context)
+                });
+                match note {
+                    None => (with_places(waiting(answer, refusal, end, Basis::Reading), &targets), None),
+                    Some(note) => {
+                        let (_, at, proposal) = self.append(&note, &[]);
+                        (with_places(waiting(answer, refusal, at, Basis::OwnEdit), &targets), Some(proposal))
+                    }
+                }
             }
             Decision::Step(Step::Edit(edit)) => {
-                let (reply, point, proposal) = self.append(&edit, &targets);
-                (with_places(waiting(Ok(reply), point, Basis::OwnEdit), &targets), Some(proposal))
+                let (reply, at, proposal) = self.append(&edit, &targets);
+                (with_places(waiting(Ok(reply), Kind::Change, at, Basis::OwnEdit), &targets), Some(proposal))
             }
             Decision::Step(step) => unreachable!("no writer is silent here: {step:?}"),
-        }
+        })
     }
 
     /// Whether a change can be planned here now: this member serves, and has applied its whole log.

@@ -38,7 +38,7 @@ impl World {
         }
         // A member that leads with too few in sync takes no changes.
         if !server.is_serving() {
-            self.reply(copy, ClientReply::NotActive);
+            self.pass_on(seat, copy, false);
             return Ok(());
         }
         if server.tree.namespace.applied() != server.host.disk.end().id {
@@ -53,11 +53,20 @@ impl World {
             self.reply(copy, ClientReply::NotYet);
             return Ok(());
         }
-        let (waiting, proposal) = self.servers[seat].change(copy, request, self.now_ns);
+        let Some((waiting, proposal)) = self.servers[seat].change(copy, request, self.now_ns) else {
+            // It is told to ask again.
+            self.reply(copy, ClientReply::NotActive);
+            return Ok(());
+        };
         if proposal.is_some() {
             let digest = self.servers[seat].tree.namespace.digest();
-            let planner = self.servers[seat].host.life();
-            self.observer.planned(copy.key, &waiting, digest, planner)?;
+            match waiting.kind {
+                Kind::Refusal { .. } => self.observer.applied(waiting.observed, digest)?,
+                Kind::Change | Kind::Read => {
+                    let planner = self.servers[seat].host.life();
+                    self.observer.planned(copy.key, &waiting, digest, planner)?;
+                }
+            }
         }
         let rests_on = waiting.observed.id.sn;
         let proposed = match proposal {
@@ -121,7 +130,7 @@ impl World {
             Waits::Committed(waiting) => self.has_committed(seat, waiting),
             Waits::Failed(waiting, _) => {
                 // The next active knows the fate of this call.
-                self.reply(waiting.copy, ClientReply::NotActive);
+                self.pass_on(seat, waiting.copy, true);
                 Ok(())
             }
         }
@@ -138,7 +147,7 @@ impl World {
         let epoch = self.servers[seat].epoch;
         let failed = self.servers[seat].answers.commit.suspend(epoch, reason);
         for waiting in failed {
-            self.reply(waiting.copy, ClientReply::NotActive);
+            self.pass_on(seat, waiting.copy, true);
         }
     }
 
@@ -236,7 +245,8 @@ impl World {
         for (waiting, fate) in done {
             match fate {
                 Fate::Send => self.send(seat, waiting, proof)?,
-                Fate::HandOver | Fate::GiveUp => self.reply(waiting.copy, ClientReply::NotActive),
+                Fate::HandOver => self.pass_on(seat, waiting.copy, false),
+                Fate::GiveUp => self.reply(waiting.copy, ClientReply::NotActive),
             }
         }
         Ok(())
@@ -260,7 +270,7 @@ impl World {
         Ok(())
     }
 
-    fn reply(&mut self, copy: CallCopy, reply: ClientReply) {
+    pub(super) fn reply(&mut self, copy: CallCopy, reply: ClientReply) {
         // Some replies get lost, and the client asks again.
         if !self.dice.chance(1) {
             self.soon(Happening::Replied { copy, reply });

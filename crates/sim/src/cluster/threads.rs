@@ -43,7 +43,9 @@ impl Thread {
             Arrival::Packet { .. } | Arrival::PeerGone(_) | Arrival::PeerConnected(_) => self == Self::Reader,
             Arrival::Synced { .. } | Arrival::LogRead(_) => self == Self::Journal,
             Arrival::Tick { .. } => self == Self::Timer,
-            Arrival::Call { request, .. } => self == Self::Writer && !matches!(request, Request::Read(_)),
+            Arrival::Call { request, .. } | Arrival::Forwarded { request, .. } => {
+                self == Self::Writer && !matches!(request, Request::Read(_))
+            }
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ use super::{
     data::{DataRoom, words::Event},
     happening::{Arrival, Fault, Happening, Whom},
     hearing::Hearing,
+    held::Holding,
     keeper::Keeper,
     network::Network,
     observer::Observer,
@@ -16,7 +17,7 @@ use crate::{
     host::{Happened, Host, StoredLog},
     truth::Broken,
 };
-use base::{GroupView, MemberId, MemberStore, Moment, Sn};
+use base::{GroupView, Level, MemberId, MemberStore, Moment, Sn};
 use group::{Input, Role, Settings};
 use serving::{ProofSettings, Rules};
 use std::collections::BTreeMap;
@@ -51,6 +52,10 @@ pub struct Shape {
     pub disks_lie: bool,
     /// Synced bytes on those disks rot.
     pub rots: bool,
+    /// Members hold the calls that they cannot answer, and hand them to the member that serves.
+    pub holds_calls: bool,
+    /// The level of the group.
+    pub level: Level,
     /// Data servers, which keep the blocks of files; none: files are empty.
     pub data_servers: usize,
     /// Plants a bug: members and data servers break this rule.
@@ -76,6 +81,8 @@ impl Default for Shape {
             plays_journals: false,
             disks_lie: false,
             rots: false,
+            holds_calls: false,
+            level: Level::NEWEST,
             data_servers: 0,
             breaks_data: None,
             cuts_silently: false,
@@ -109,6 +116,7 @@ pub struct World {
     /// The seat of the member that holds the lock, and its life.
     lock: Option<(usize, u64)>,
     pub(super) hearing: Hearing,
+    pub(super) holding: Holding,
     pub data: Option<DataRoom>,
 }
 
@@ -144,7 +152,7 @@ impl World {
                     }
                     false => Host::new(*store),
                 };
-                Server::new(host, clock, proofs, rules, &mut dice)
+                Server::new(host, clock, proofs, rules, shape.level, &mut dice)
             })
             .collect();
         let clients = (0..shape.clients).map(|client| Client::new(client % shape.members)).collect();
@@ -157,7 +165,7 @@ impl World {
             clients,
             keeper: Keeper::new(view),
             network,
-            observer: Observer::default(),
+            observer: Observer::of_group_at(shape.level),
             settings: shape.settings,
             think_ms: shape.think_ms,
             readers: shape.readers,
@@ -170,6 +178,7 @@ impl World {
             inboxes: vec![Vec::new(); shape.members],
             lock: None,
             hearing: Hearing::default(),
+            holding: Holding::new(shape.holds_calls),
             data: None,
             dice,
         };
@@ -439,6 +448,10 @@ impl World {
             }
             Arrival::Synced { up_to, cuts } => self.synced(seat, up_to, cuts),
             Arrival::Call { copy, request } => self.call(seat, copy, &request),
+            Arrival::Held { copy, request, since_ns } => self.held(seat, copy, request, since_ns),
+            Arrival::Forwarded { copy, request, by, since_ns } => {
+                self.forwarded(seat, by, copy, request, since_ns)
+            }
             Arrival::Confirmed { question, is_current } => self.confirmed(seat, question, is_current),
             Arrival::LookAtAnswers => self.look_at_answers(seat),
             Arrival::ReadGoesOn { copy, request, epoch } => self.read(seat, copy, &request, epoch),

@@ -71,6 +71,11 @@ pub const STORIES: &[Story] = &[
         about: "a thread completes nothing for a while, and processes end where it hangs",
         plot: standing::threads,
     },
+    Story {
+        name: "held-calls",
+        about: "members hold the calls that they cannot answer, and lead again while clients have repeated them elsewhere",
+        plot: plots::held_calls,
+    },
     Story { name: "disks", about: "fsyncs fail or take seconds", plot: plots::disks },
     Story {
         name: "renewing",

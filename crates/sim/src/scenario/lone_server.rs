@@ -154,6 +154,7 @@ impl World {
             client_id: ClientId([3; 16]),
             call_id: CallId(self.calls),
             retry_count: 0,
+            repeats: 0,
             address: None,
         };
         let (now, moment) = (self.clock.timestamp(), self.clock.moment());

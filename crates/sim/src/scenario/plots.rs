@@ -315,6 +315,47 @@ pub(super) fn old_actives(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault
     plot
 }
 
+/// An active hears nothing from the others, and holds what clients ask of it. Another one leads, for a while, and then it again.
+pub(super) fn held_calls(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    shape.members = 3;
+    shape.holds_calls = true;
+    shape.clients = 8;
+    let mut plot = Vec::new();
+    let mut at = 1_200;
+    while at + 4_500 < FAULTS_END_MS {
+        let first = dice.below(3) as usize;
+        let whom = if dice.chance(70) { Whom::Active } else { Whom::Seat(first) };
+        plot.push((
+            at,
+            match dice.below(4) {
+                0 => Fault::Pause(whom),
+                1 => Fault::CutOneWay(first, dice.below(3) as usize),
+                _ => Fault::Isolate(whom),
+            },
+        ));
+        at += 300 + dice.below(1_500);
+        plot.push((at, Fault::Heal));
+        plot.push((at, Fault::ResumeAll));
+        // The lead goes from one to the next, and comes back to those that hold something.
+        for _ in 0..1 + dice.below(4) {
+            at += 100 + dice.below(600);
+            plot.push((
+                at,
+                match dice.below(5) {
+                    0 => Fault::Isolate(Whom::Active),
+                    1 => Fault::Kill(Whom::Active),
+                    _ => Fault::HandOver(Whom::Active),
+                },
+            ));
+            plot.push((at + 200 + dice.below(800), Fault::Heal));
+            plot.push((at + 300 + dice.below(800), Fault::StartAll));
+        }
+        at += 500 + dice.below(1_000);
+    }
+    plot.retain(|(at, _)| *at < FAULTS_END_MS);
+    plot
+}
+
 pub(super) fn coordinator(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
     let mut plot = Vec::new();
     for at in moments(dice, 2_000) {
@@ -468,6 +509,7 @@ pub(super) fn everything(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)
             plot.push((at, Fault::Purge(somebody(dice))));
         }
     }
+    shape.holds_calls = dice.chance(50);
     plot
 }
 
