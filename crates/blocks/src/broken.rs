@@ -17,6 +17,9 @@ pub enum Broken {
     /// Unknown replicas are deleted at once: whether the log holds deletions back, whether their ids were skipped, and
     /// how many they are, is not minded.
     UnknownDeletedAtOnce,
+    /// What a data server has said is believed whenever it arrives: a full report, or news, that is older than a deletion
+    /// brings the deleted replica back.
+    LateWordsTrusted,
     /// A message is taken whatever session it belongs to: one of a data server's earlier process counts as news.
     AnySession,
 }
@@ -29,6 +32,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// No rule is left out.
+    #[cfg(feature = "broken")]
+    pub const fn all() -> Self {
+        Self { broken: None }
+    }
+
     /// All rules but this one.
     #[cfg(feature = "broken")]
     pub const fn without(rule: Broken) -> Self {
@@ -49,12 +58,13 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 6] = [
+    pub const ALL: [Broken; 7] = [
         Self::OldClaimsObeyed,
         Self::TakeoverTrustsReports,
         Self::EarlyReportsTrusted,
         Self::ReportsOutliveTakeovers,
         Self::UnknownDeletedAtOnce,
+        Self::LateWordsTrusted,
         Self::AnySession,
     ];
 }

@@ -19,6 +19,8 @@ use base::{BlockId, Moment};
 
 pub struct Report {
     serial: u64,
+    /// The permission it was sent with, if this server has given it in this session; else 0. See [`crate::late_words`].
+    permitted: u64,
     pub seen: Seen,
     done: ReportDone,
     /// The report is complete, and what it did not name is forgotten when the sweeper is here.
@@ -42,6 +44,10 @@ impl Report {
         self.sweep_until.is_some() && !self.seen.contains(slot)
     }
 
+    pub fn permitted(&self) -> u64 {
+        self.permitted
+    }
+
     pub fn swept_by(&self, lap: Lap) -> bool {
         self.sweep_until.is_some_and(|until| until <= lap)
     }
@@ -54,7 +60,8 @@ impl BlockMap {
     ///
     /// # Errors
     /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak;
-    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum of storages already.
+    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum of storages already;
+    /// [`ServerError::ReportGone`] if a report with a later permission has come before.
     pub fn begin_report(
         &mut self,
         id: ServerId,
@@ -65,13 +72,21 @@ impl BlockMap {
     ) -> Result<ReportId, ServerError> {
         let server = self.speaker(id)?;
         let place = self.storage_named(server, storage, storage_type)?;
+        let permitted = self.age_of(server, lease);
+        let storage = self.storages.get_mut(place);
+        if permitted != 0 && permitted < storage.reported_by {
+            return Err(ServerError::ReportGone);
+        }
+        storage.reported_by = storage.reported_by.max(permitted);
+        let ends_doubt = storage.doubted_at == 0 || permitted > storage.doubted_at;
         let serial = self.next_serial();
-        let is_unfenced = self.is_unfenced(server, lease);
+        let is_unfenced = ends_doubt && self.is_unfenced(server, lease);
         self.postponed.forget_place(place);
         self.forget_unknown_of(place);
         self.storages.get_mut(place).is_incomplete = false;
         self.storages.get_mut(place).full_report = Some(Box::new(Report {
             serial,
+            permitted,
             seen: Seen::default(),
             done: ReportDone::default(),
             sweep_until: None,
@@ -139,6 +154,10 @@ impl BlockMap {
             && !self.redundancy.excess.contains(record.id(), place)
             && (self.redundancy.corrupt.is_empty() || !self.redundancy.corrupt.contains(record.id(), place));
         if !self.arena.holds(slot, place) {
+            if self.is_outdated(place, &replica.block, report.permitted) {
+                report.done.outdated += 1;
+                return Row::Done;
+            }
             return if fits { Row::New(slot) } else { Row::Unusual };
         }
         // A row that says again what an earlier one said, or the contrary, is dropped.
@@ -186,7 +205,7 @@ impl BlockMap {
             self.note_reported(id.storage, &report);
         }
         self.settle_unknown(id.storage, now);
-        self.counts.dropped_rows += done.duplicates + done.unknown;
+        self.counts.dropped_rows += done.duplicates + done.outdated + done.unknown;
         self.servers.face_mut(server).last_report = now;
         self.servers.get_mut(server).lease = None;
         self.check_safe_mode(now);

@@ -31,12 +31,14 @@ impl BlockMap {
                 }
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();
+                    self.doubt_late_news(place, block);
+                    self.remember_received(place, *block, now);
                     self.redundancy.delete_hint =
                         delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
                     self.take_increment(place, *block, ReplicaState::Finalized, now);
                     self.redundancy.delete_hint = None;
                 }
-                Increment::Deleted(block) => self.take_deletion(place, *block),
+                Increment::Deleted(block) => self.take_deletion(place, *block, now),
             }
         }
         self.check_safe_mode(now);
@@ -68,7 +70,7 @@ impl BlockMap {
             && !self.redundancy.excess.contains(id, place)
     }
 
-    fn note_contradiction(&mut self, place: u32) {
+    pub(crate) fn note_contradiction(&mut self, place: u32) {
         let server = self.storages.get(place).server;
         self.servers.get_mut(server).contradicts = true;
     }
@@ -85,7 +87,7 @@ impl BlockMap {
         true
     }
 
-    fn take_deletion(&mut self, place: u32, block: Block) {
+    fn take_deletion(&mut self, place: u32, block: Block, now: Moment) {
         if self.is_surely_good(place, block.id) {
             self.note_contradiction(place);
         }
@@ -94,10 +96,11 @@ impl BlockMap {
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
         self.unknown.held.forget_replica(place, block.id);
-        if let Some(slot) = self.arena.find(block.id)
-            && self.remove_place(slot, place)
-        {
-            self.evaluate(slot);
+        if let Some(slot) = self.arena.find(block.id) {
+            self.remember_deleted(place, block, now);
+            if self.remove_place(slot, place) {
+                self.evaluate(slot);
+            }
         }
     }
 

@@ -62,8 +62,10 @@ impl BlockMap {
                 self.events.joined.push(registration.transfer_address());
             }
         }
+        let serial = self.next_serial();
         let server = self.servers.get_mut(index);
         server.session = session;
+        (server.leases, server.may_report_until) = ((serial, serial), None);
         // Started anew, it may not remember whom it obeyed.
         (server.lease, server.fenced_lease, server.has_heard) = (None, 0, false);
         for place in server.storages.clone() {
@@ -191,7 +193,9 @@ impl BlockMap {
         }
         let serial = self.next_serial();
         let until = now.plus_ms(self.config.report_lease_ms);
-        self.servers.get_mut(index).lease = Some((serial, until));
+        let server = self.servers.get_mut(index);
+        server.lease = Some((serial, until));
+        (server.leases.1, server.may_report_until) = (serial, Some(until));
         serial
     }
 
@@ -442,6 +446,7 @@ impl BlockMap {
         self.servers.get_mut(server).storages.retain(|held| *held != place);
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
+        self.recent_news.forget_place(place);
         self.unknown.held.forget_place(place);
         for server in self.servers.iter_mut() {
             for order in &mut server.orders {

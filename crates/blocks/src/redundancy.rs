@@ -116,6 +116,7 @@ impl BlockMap {
     pub fn tick(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
         self.latest = now;
         self.find_dead_servers(now);
+        self.recent_news.forget_old(now);
         self.mean_xceivers = self.servers.mean_xceivers();
         self.check_safe_mode(now);
         for id in self.redundancy.pending.overdue(now) {

@@ -38,6 +38,10 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
+    /// The permissions that it was given in this session: later than the first number, up to the second.
+    pub leases: (u64, u64),
+    /// Until when a full report with one of them is expected.
+    pub may_report_until: Option<Moment>,
     /// Its last report contradicts an earlier one, so it is asked to report everything anew.
     pub contradicts: bool,
     /// When it was last asked to report anew for that reason.
@@ -138,6 +142,8 @@ impl Servers {
             recoveries: Vec::new(),
             balancing_rate: None,
             lease: None,
+            leases: (0, 0),
+            may_report_until: None,
             contradicts: false,
             last_asked: None,
             has_heard: false,

@@ -143,7 +143,7 @@ impl BlockMap {
         let commanding = self.commanding;
         let storage = self.storages.get_mut(place);
         if report.is_unfenced || !commanding {
-            storage.stale = false;
+            (storage.stale, storage.doubted_at) = (false, 0);
         }
     }
 

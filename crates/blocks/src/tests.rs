@@ -5,6 +5,9 @@ mod copying;
 mod forged;
 mod hostile_reports;
 mod knowing;
+mod late_words;
+#[cfg(feature = "broken")]
+mod left_out;
 mod newcomers;
 mod placing;
 mod policies;

@@ -227,6 +227,8 @@ pub struct ReportDone {
     pub rows: u64,
     /// Rows that named a block twice: dropped.
     pub duplicates: u64,
+    /// Rows about replicas that the server has said to have deleted since: dropped.
+    pub outdated: u64,
     /// Rows about blocks that the namespace does not have.
     pub unknown: u64,
     /// Rows whose replica does not fit the block.

@@ -1,7 +1,7 @@
 //! A block map and a few data servers to talk to it.
 
 use crate::*;
-use base::{Block, BlockId, GenerationStamp, InodeId, Moment};
+use base::{Block, BlockId, GenerationStamp, InodeId, Moment, Sn};
 
 pub const GIB: u64 = 1 << 30;
 
@@ -39,8 +39,28 @@ pub fn session(server: u16) -> SessionKey {
     SessionKey([server as u8; SessionKey::BYTES])
 }
 
+#[cfg(feature = "broken")]
+thread_local! {
+    static LEFT_OUT: std::cell::Cell<Rules> = const { std::cell::Cell::new(Rules::all()) };
+}
+
+/// Tells the story with a block map that leaves a rule out; whether it ends as it is told.
+#[cfg(feature = "broken")]
+pub fn without(rule: crate::Broken, story: fn()) -> bool {
+    LEFT_OUT.set(Rules::without(rule));
+    let ended = std::panic::catch_unwind(story);
+    LEFT_OUT.set(Rules::all());
+    ended.is_ok()
+}
+
 pub fn config() -> Config {
-    let mut config = Config { heartbeat_interval_ms: 100, recheck_interval_ms: 500, ..Config::default() };
+    let mut config = Config {
+        #[cfg(feature = "broken")]
+        rules: LEFT_OUT.get(),
+        heartbeat_interval_ms: 100,
+        recheck_interval_ms: 500,
+        ..Config::default()
+    };
     config.stale_interval_ms = 1_000;
     config.takeover_grace_ms = 0;
     config.safe_mode.extension_ms = 0;
@@ -51,6 +71,16 @@ pub fn config() -> Config {
 pub fn racks(servers: u16) -> Config {
     let table = (1..=servers).map(|server| (ip(server), format!("/rack{}", server.div_ceil(2)))).collect();
     Config { racks: table, ..config() }
+}
+
+fn heartbeat_of(server: u16) -> Heartbeat {
+    let report = StorageReport {
+        id: storage(server).as_str().into(),
+        capacity: 100 * GIB,
+        remaining: 90 * GIB - u64::from(server) * GIB,
+        ..StorageReport::default()
+    };
+    Heartbeat { storages: vec![report], xceivers: 1, ..Heartbeat::default() }
 }
 
 impl Cluster {
@@ -98,14 +128,7 @@ impl Cluster {
     }
 
     pub fn heartbeat(&mut self, server: u16) -> Vec<Command> {
-        let report = StorageReport {
-            id: storage(server).as_str().into(),
-            capacity: 100 * GIB,
-            remaining: 90 * GIB - u64::from(server) * GIB,
-            ..StorageReport::default()
-        };
-        let heartbeat = Heartbeat { storages: vec![report], xceivers: 1, ..Heartbeat::default() };
-        self.speak(server, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap()
+        self.speak(server, |map, id, now| map.heartbeat(id, &heartbeat_of(server), now)).unwrap()
     }
 
     pub fn report(&mut self, server: u16, replicas: &[ReportedReplica]) -> ReportDone {
@@ -114,6 +137,20 @@ impl Cluster {
             for slice in replicas.chunks(3) {
                 map.report_slice(report, slice, now)?;
             }
+            map.finish_report(report, now)
+        });
+        self.check();
+        done.unwrap()
+    }
+
+    /// A full report with the permission of a heartbeat, as data servers send them.
+    pub fn report_as_permitted(&mut self, server: u16, replicas: &[ReportedReplica]) -> ReportDone {
+        let done = self.speak(server, |map, id, now| {
+            let claim = Claim::of(map.is_commanding().then_some(map.reign), Sn(0));
+            let terms = Terms { claim, is_sure: false, wants_lease: true };
+            let lease = map.answer_heartbeat(id, &heartbeat_of(server), terms, now)?.lease;
+            let report = map.begin_report(id, &storage(server), StorageType::Disk, lease, now)?;
+            map.report_slice(report, replicas, now)?;
             map.finish_report(report, now)
         });
         self.check();

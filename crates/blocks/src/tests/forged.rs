@@ -11,7 +11,7 @@ fn registration(cluster: &Cluster, server: u16, ip: &str) -> Registration {
 }
 
 #[test]
-fn what_carries_another_key_changes_nothing() {
+pub fn what_carries_another_key_changes_nothing() {
     let mut cluster = Cluster::with_servers(config(), 2);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     let (uuid, ip) = (uuid(1), ip(1));

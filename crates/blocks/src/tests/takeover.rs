@@ -24,7 +24,7 @@ fn report_with_lease(cluster: &mut Cluster, server: u16, lease: u64, rows: &[Rep
 /// Block 1 has three replicas and shall have two. The active before has told server 3 to delete its own, and died.
 /// Deleting another one would leave a single replica; and had it been two of two, none.
 #[test]
-fn no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active() {
+pub fn no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 5), 2, &[1, 2, 3]);
     take_over(&mut cluster);
@@ -56,7 +56,7 @@ fn a_damaged_replica_stays_until_the_others_are_known_to_be_there() {
 
 /// The server took its picture, obeyed the old active once more, and then heard of the new one.
 #[test]
-fn a_report_that_began_before_its_server_was_answered_shows_too_much() {
+pub fn a_report_that_began_before_its_server_was_answered_shows_too_much() {
     let mut cluster = Cluster::with_servers(config(), 1);
     let old_lease = cluster.speak(1, |map, id, now| map.grant_report_lease(id, now));
     take_over(&mut cluster);
@@ -86,7 +86,7 @@ fn lease_with(cluster: &mut Cluster, epoch: Option<u64>) -> u64 {
 /// Two loops of one data server speak at once. The permission came with no claim, or with an old one, and the picture was
 /// taken then; the claim came with the answer to the other loop, which was under way.
 #[test]
-fn a_report_that_was_allowed_without_the_claim_shows_too_much() {
+pub fn a_report_that_was_allowed_without_the_claim_shows_too_much() {
     let mut cluster = Cluster::with_servers(config(), 1);
     take_over(&mut cluster);
     for epoch in [None, Some(1)] {
@@ -102,7 +102,7 @@ fn a_report_that_was_allowed_without_the_claim_shows_too_much() {
 
 /// A long report is taken in slices. What its first ones told of may be deleted by an order of the old active.
 #[test]
-fn a_report_that_began_before_the_takeover_and_ends_behind_it_shows_too_much() {
+pub fn a_report_that_began_before_the_takeover_and_ends_behind_it_shows_too_much() {
     let mut cluster = Cluster::with_servers(config(), 1);
     cluster.map.become_listening(cluster.now);
     let begin = |map: &mut BlockMap, id: ServerId<'_>, now| {

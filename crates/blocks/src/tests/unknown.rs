@@ -65,7 +65,7 @@ fn a_replica_that_waited_for_the_namespace_is_not_deleted_when_its_id_is_skipped
 }
 
 #[test]
-fn after_a_loss_nothing_unknown_is_deleted_until_the_log_allows_it() {
+pub fn after_a_loss_nothing_unknown_is_deleted_until_the_log_allows_it() {
     let mut cluster = cluster();
     cluster.map.set_unknown_replicas(&[SKIPPED], true, cluster.now);
     cluster.report(1, &rows(1..=24));

@@ -1,0 +1,41 @@
+//! Rules that are left out on purpose: a story that is told elsewhere notices the absence of each.
+//!
+//! `OldClaimsObeyed` is a rule of data servers, and is noticed in the stories of `clover-sim` (`crates/sim/tests/data_servers.rs`).
+
+use super::{cluster::without, forged, late_words, takeover, unknown};
+use crate::Broken;
+
+#[test]
+fn each_rule_that_is_left_out_is_missed() {
+    let stories: [(Broken, fn()); 8] = [
+        (
+            Broken::TakeoverTrustsReports,
+            takeover::no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active,
+        ),
+        (
+            Broken::EarlyReportsTrusted,
+            takeover::a_report_that_began_before_its_server_was_answered_shows_too_much,
+        ),
+        (Broken::EarlyReportsTrusted, takeover::a_report_that_was_allowed_without_the_claim_shows_too_much),
+        (
+            Broken::ReportsOutliveTakeovers,
+            takeover::a_report_that_began_before_the_takeover_and_ends_behind_it_shows_too_much,
+        ),
+        (
+            Broken::UnknownDeletedAtOnce,
+            unknown::after_a_loss_nothing_unknown_is_deleted_until_the_log_allows_it,
+        ),
+        (
+            Broken::LateWordsTrusted,
+            late_words::a_full_report_that_is_older_than_a_deletion_does_not_bring_the_replica_back,
+        ),
+        (
+            Broken::LateWordsTrusted,
+            late_words::late_news_of_a_replica_that_was_deleted_is_doubted_until_its_server_has_reported_anew,
+        ),
+        (Broken::AnySession, forged::what_carries_another_key_changes_nothing),
+    ];
+    let unnoticed: Vec<Broken> =
+        stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();
+    assert!(unnoticed.is_empty(), "nobody noticed that these were left out: {unnoticed:?}");
+}
