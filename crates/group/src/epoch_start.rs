@@ -31,11 +31,28 @@ impl IdSteps {
         }
     }
 
-    /// Added after an unclean election to what the epochs in between ask for: two elections that begin from the same entry must
+    /// Added for an unclean election to what the epochs in between ask for: two elections that begin from the same entry must
     /// not give out the same ids, which their epochs keep apart. How much is lost nobody knows: more ids than an epoch's step may have been
     /// given out in one long epoch, but no more than this in the time between two deaths of a whole group: ten days
     /// at a thousand a second. Inode ids and generation stamps have 40 bits, so there is room for a thousand such elections.
     pub const UNCLEAN_MIN: Self = Self { inode: 1 << 30, block: 1 << 30, generation_stamp: 1 << 30 };
+
+    /// An unclean election passes over at least so many epochs.
+    pub const EPOCHS_OF_AN_ELECTION: u64 = 64;
+
+    /// The most unclean elections of which a log is taken to know nothing. Without this bound the ordinary takeovers of many years,
+    /// which also make epochs, would use the ids up.
+    const ELECTIONS_MAX: u64 = 32;
+
+    /// How far the first entry of an epoch raises the counters, so many epochs behind the last one of which the log has an
+    /// entry. Those in between have raised them as well, and the log may lack their entries. With an unclean election that the
+    /// log has not told of yet, some of these epochs may be of other unclean elections, which nothing in the log tells of; each has
+    /// raised the counters for itself, and has given out ids from there on.
+    pub fn over(self, epochs: u64, has_new_election: bool) -> Self {
+        let steps = self.times(epochs.max(1));
+        let elections = (epochs / Self::EPOCHS_OF_AN_ELECTION).clamp(1, Self::ELECTIONS_MAX);
+        if has_new_election { steps.plus(Self::UNCLEAN_MIN.times(elections)) } else { steps }
+    }
 }
 
 impl Default for IdSteps {
@@ -141,4 +158,33 @@ fn decode_leader(bytes: &mut &[u8]) -> Option<MemberLife> {
     let boot = bytes.try_get_u64_le().ok()?;
     let added = usize::from(bytes.try_get_u16_le().ok()?);
     (added == bytes.len() && added <= EpochStart::ADDED_BYTES_MAX).then_some(MemberLife { store, boot })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::IdSteps;
+
+    /// The tree's counter of blocks, as an operator's orders leave it.
+    fn raised(counter: u64, log_ends: u64, epoch: u64) -> u64 {
+        counter + IdSteps::default().over(epoch - log_ends, true).block
+    }
+
+    /// The members die one after the other, and an operator lets one lead each time that has none of the entries of the elections
+    /// before.
+    #[test]
+    fn an_election_gives_out_no_id_of_elections_that_its_log_lacks() {
+        let (first, second, third) = (raised(0, 0, 66), raised(0, 0, 130), raised(0, 0, 194));
+        let most = IdSteps::UNCLEAN_MIN.block;
+        assert!(second > first + most - 1 && third > second + most - 1, "{first} {second} {third}");
+        // The second knew of the first, and the third of nobody.
+        let informed = raised(first, 66, 130);
+        assert!(third > informed + most - 1, "{informed} {third}");
+    }
+
+    #[test]
+    fn a_log_that_is_years_behind_does_not_use_the_ids_up() {
+        let steps = IdSteps::default().over(100_000, true);
+        assert!(steps.inode < 1 << 38 && steps.generation_stamp < 1 << 38, "{steps:?}");
+        assert_eq!(IdSteps::default().over(0, false), IdSteps::default());
+    }
 }

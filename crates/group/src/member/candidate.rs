@@ -1,7 +1,7 @@
 //! Whether and when this member claims the next epoch.
 
 use super::{Cause, Member};
-use crate::{Effects, Message, Role, broken::Broken};
+use crate::{Effects, IdSteps, Message, Role, broken::Broken};
 use base::{Epoch, MemberId, Moment};
 use std::collections::BTreeSet;
 
@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 pub(super) const HAND_OVER: &str = "hand-over";
 
 /// How far the epoch goes on where an operator's word stands for members that are silent. By an older view they may have led later
-/// epochs than it tells of, and an entry's epoch and number must not name two entries.
-pub(super) const EPOCHS_SKIPPED: u64 = 64;
+/// epochs than it tells of, and an entry's epoch and number must not name two entries. The raise of the counters rests on it as well
+/// ([`IdSteps::over`]).
+pub(super) const EPOCHS_SKIPPED: u64 = IdSteps::EPOCHS_OF_AN_ELECTION;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Candidacy {

@@ -2,7 +2,7 @@
 
 use super::{Cause, Member, TAKEOVERS_KEPT};
 use crate::{
-    Effects, EpochStart, IdSteps, Message, Proposal, Role, Takeover,
+    Effects, EpochStart, Message, Proposal, Role, Takeover,
     broken::Broken,
     commit,
     peer::{Next, Peer},
@@ -311,13 +311,12 @@ impl Member {
         }
         // The lost entries may hold the beginnings of all epochs since this log's last, and each of those has raised
         // the counters. After an unclean election there may be many, of which this life need not know.
-        let epochs = epoch.0.saturating_sub(self.end().id.epoch.0).max(1);
-        let id_steps = self.settings.id_steps.times(epochs);
+        let epochs = epoch.0.saturating_sub(self.end().id.epoch.0);
         // The view remembers an unclean claim, not this life: who claimed so may have ended before it could write the first
         // entry of that epoch, and is elected in the ordinary way when it begins again.
         let view = self.view().expect("whoever leads has a view");
         let is_unclean = view.unclean_epoch > self.end().id.epoch;
-        let id_steps = if is_unclean { id_steps.plus(IdSteps::UNCLEAN_MIN) } else { id_steps };
+        let id_steps = self.settings.id_steps.over(epochs, is_unclean);
         let leader =
             (self.level >= Level::EPOCH_LEADERS).then_some(MemberLife { store: self.me, boot: self.boot });
         let start =

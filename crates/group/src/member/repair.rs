@@ -211,9 +211,9 @@ fn proved_view(
     let mut in_sync: Vec<_> =
         stores.iter().filter(|(_, known)| known.end == of_longest.end).map(|(store, _)| *store).collect();
     in_sync.sort();
-    // An epoch that nobody has led: what had committed before and is not in this log is given up.
-    let skipped = if without.is_empty() { 1 } else { EPOCHS_SKIPPED };
-    let epoch = Epoch(view.epoch.max(promised).0 + skipped);
+    // An epoch that nobody has led: what had committed before and is not in this log is given up. It goes on as far as an
+    // unclean election does, since the counters are raised as far.
+    let epoch = Epoch(view.epoch.max(promised).0 + EPOCHS_SKIPPED);
     Ok(GroupView {
         epoch,
         active: None,

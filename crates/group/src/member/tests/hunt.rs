@@ -292,7 +292,9 @@ pub fn run(seed: u64, plan: &Plan, tells: bool) -> Result<Box<World>, Box<World>
                 world.fail(format!("{what}: {stories:?}"));
             }
         }
-        if world.view.epoch.0 - epoch.0 > 12 && !plan.has_orders || world.changes - changes > 100 {
+        // A repair goes on by so many epochs at once.
+        let takeovers = (world.view.epoch.0 - epoch.0) % crate::IdSteps::EPOCHS_OF_AN_ELECTION;
+        if takeovers > 12 && !plan.has_orders || world.changes - changes > 100 {
             let text = format!(
                 "RESTLESS: {} epochs and {} changes in the calm",
                 world.view.epoch.0 - epoch.0,
