@@ -34,6 +34,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
             address: Some(peer.ip()),
         },
         peer,
+        connection: 0,
         state_id: Some(9),
         caller_context: Some("context".into()),
     }

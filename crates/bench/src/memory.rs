@@ -96,7 +96,7 @@ fn map_blocks(namespace: &Namespace) -> anyhow::Result<BlockMap> {
         let (uuid, ip) = (registration.uuid.clone(), registration.ip.clone());
         let session = SessionKey([server as u8; SessionKey::BYTES]);
         map.register(registration, session, now).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9_866, session: &session.0 };
+        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9_866, session: &session.0, connection: 0 };
         let report = map.begin_report(id, "storage", StorageType::Disk, 0, now).context("a report begins")?;
         let mut rows = Vec::with_capacity(2_000);
         let mut result = Ok(());

@@ -90,7 +90,8 @@ fn session(server: u64) -> SessionKey {
 
 fn take(map: &mut BlockMap, server: u64, rows: &[ReportedReplica], now: Moment) -> ReportDone {
     let (uuid, ip) = (format!("server-{server}"), format!("10.0.{}.{}", server / 250, server % 250));
-    let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &session(server).0 };
+    let id =
+        ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &session(server).0, connection: 0 };
     let report =
         map.begin_report(id, &format!("DS-{server}"), StorageType::Disk, 0, now).expect("a known server");
     for slice in rows.chunks(SLICE_ROWS) {

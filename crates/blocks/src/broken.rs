@@ -17,8 +17,8 @@ pub enum Broken {
     /// Unknown replicas are deleted at once: whether the log holds deletions back, whether their ids were skipped, and
     /// how many they are, is not minded.
     UnknownDeletedAtOnce,
-    /// What a data server has said is believed whenever it arrives: a full report, or news, that is older than a deletion
-    /// brings the deleted replica back.
+    /// What a data server has said is believed on whichever of its connections it arrives: a full report, or news, that is older
+    /// than a deletion brings the deleted replica back.
     LateWordsTrusted,
     /// A message is taken whatever session it belongs to: one of a data server's earlier process counts as news.
     AnySession,

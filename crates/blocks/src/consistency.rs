@@ -14,9 +14,6 @@ impl BlockMap {
         self.reports_have_seen_only_what_is_held()?;
         self.marks_are_on_places_held()?;
         check(self.postponed.is_consistent(), || "the tables of rows that wait agree".into())?;
-        let are_words_bounded =
-            self.recent_news.deleted.is_consistent() && self.recent_news.received.is_consistent();
-        check(are_words_bounded, || "the news that is remembered is in one order".into())?;
         check(self.unknown.held.is_consistent(), || "the held replicas add up".into())?;
         self.unfinished_blocks_have_a_construction()
     }

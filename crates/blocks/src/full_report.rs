@@ -19,8 +19,8 @@ use base::{BlockId, Moment};
 
 pub struct Report {
     serial: u64,
-    /// The permission it was sent with, if this server has given it in this session; else 0. See [`crate::late_words`].
-    permitted: u64,
+    /// The connection that brings it.
+    connection: u64,
     pub seen: Seen,
     done: ReportDone,
     /// The report is complete, and what it did not name is forgotten when the sweeper is here.
@@ -44,10 +44,6 @@ impl Report {
         self.sweep_until.is_some() && !self.seen.contains(slot)
     }
 
-    pub fn permitted(&self) -> u64 {
-        self.permitted
-    }
-
     pub fn swept_by(&self, lap: Lap) -> bool {
         self.sweep_until.is_some_and(|until| until <= lap)
     }
@@ -60,8 +56,8 @@ impl BlockMap {
     ///
     /// # Errors
     /// [`ServerError::NotRegistered`] or [`ServerError::AnotherHolds`] if the server may not speak;
-    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum of storages already;
-    /// [`ServerError::ReportGone`] if a report with a later permission has come before.
+    /// [`ServerError::Overtaken`] if it has reported on a later connection;
+    /// [`ServerError::TooManyStorages`] if the storage is new and the server has its maximum of storages already.
     pub fn begin_report(
         &mut self,
         id: ServerId,
@@ -70,23 +66,16 @@ impl BlockMap {
         lease: u64,
         _now: Moment,
     ) -> Result<ReportId, ServerError> {
-        let server = self.speaker(id)?;
+        let server = self.reporter(id)?;
         let place = self.storage_named(server, storage, storage_type)?;
-        let permitted = self.age_of(server, lease);
-        let storage = self.storages.get_mut(place);
-        if permitted != 0 && permitted < storage.reported_by {
-            return Err(ServerError::ReportGone);
-        }
-        storage.reported_by = storage.reported_by.max(permitted);
-        let ends_doubt = storage.doubted_at == 0 || permitted > storage.doubted_at;
         let serial = self.next_serial();
-        let is_unfenced = ends_doubt && self.is_unfenced(server, lease);
+        let is_unfenced = self.is_unfenced(server, id.connection, lease);
         self.postponed.forget_place(place);
         self.forget_unknown_of(place);
         self.storages.get_mut(place).is_incomplete = false;
         self.storages.get_mut(place).full_report = Some(Box::new(Report {
             serial,
-            permitted,
+            connection: id.connection,
             seen: Seen::default(),
             done: ReportDone::default(),
             sweep_until: None,
@@ -99,7 +88,8 @@ impl BlockMap {
     /// Takes some of the rows. Two thousand take well under a millisecond.
     ///
     /// # Errors
-    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one.
+    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one;
+    /// [`ServerError::Overtaken`] if it has reported on a later connection: what it has taken so far stays, and the rest is given up.
     pub fn report_slice(
         &mut self,
         id: ReportId,
@@ -154,10 +144,6 @@ impl BlockMap {
             && !self.redundancy.excess.contains(record.id(), place)
             && (self.redundancy.corrupt.is_empty() || !self.redundancy.corrupt.contains(record.id(), place));
         if !self.arena.holds(slot, place) {
-            if self.is_outdated(place, &replica.block, report.permitted) {
-                report.done.outdated += 1;
-                return Row::Done;
-            }
             return if fits { Row::New(slot) } else { Row::Unusual };
         }
         // A row that says again what an earlier one said, or the contrary, is dropped.
@@ -191,7 +177,8 @@ impl BlockMap {
     /// Ends a report whose rows are all in. Replicas that were known and not named are forgotten by the next sweep.
     ///
     /// # Errors
-    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one.
+    /// [`ServerError::ReportGone`] if the server was lost, or has finished this report or begun another one;
+    /// [`ServerError::Overtaken`] if it has reported on a later connection: what it has taken so far stays, and the rest is given up.
     pub fn finish_report(&mut self, id: ReportId, now: Moment) -> Result<ReportDone, ServerError> {
         let mut report = self.take_report(id)?;
         let storage = self.storages.get_mut(id.storage);
@@ -205,7 +192,7 @@ impl BlockMap {
             self.note_reported(id.storage, &report);
         }
         self.settle_unknown(id.storage, now);
-        self.counts.dropped_rows += done.duplicates + done.outdated + done.unknown;
+        self.counts.dropped_rows += done.duplicates + done.unknown;
         self.servers.face_mut(server).last_report = now;
         self.servers.get_mut(server).lease = None;
         self.check_safe_mode(now);
@@ -214,7 +201,10 @@ impl BlockMap {
 
     fn take_report(&mut self, id: ReportId) -> Result<Box<Report>, ServerError> {
         let is_this = |report: &mut Box<Report>| report.serial == id.serial && report.sweep_until.is_none();
-        self.storages.get_mut(id.storage).full_report.take_if(is_this).ok_or(ServerError::ReportGone)
+        let storage = self.storages.get_mut(id.storage);
+        let server = storage.server;
+        let report = storage.full_report.take_if(is_this).ok_or(ServerError::ReportGone)?;
+        if self.is_overtaken(server, report.connection) { Err(ServerError::Overtaken) } else { Ok(report) }
     }
 }
 

@@ -22,7 +22,7 @@ impl BlockMap {
         increments: &[Increment],
         now: Moment,
     ) -> Result<(), ServerError> {
-        let server = self.speaker(id)?;
+        let server = self.reporter(id)?;
         let place = self.storage_named(server, storage, storage_type)?;
         for increment in increments {
             match increment {
@@ -31,14 +31,12 @@ impl BlockMap {
                 }
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();
-                    self.doubt_late_news(place, block);
-                    self.remember_received(place, *block, now);
                     self.redundancy.delete_hint =
                         delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
                     self.take_increment(place, *block, ReplicaState::Finalized, now);
                     self.redundancy.delete_hint = None;
                 }
-                Increment::Deleted(block) => self.take_deletion(place, *block, now),
+                Increment::Deleted(block) => self.take_deletion(place, *block),
             }
         }
         self.check_safe_mode(now);
@@ -70,7 +68,7 @@ impl BlockMap {
             && !self.redundancy.excess.contains(id, place)
     }
 
-    pub(crate) fn note_contradiction(&mut self, place: u32) {
+    fn note_contradiction(&mut self, place: u32) {
         let server = self.storages.get(place).server;
         self.servers.get_mut(server).contradicts = true;
     }
@@ -87,7 +85,7 @@ impl BlockMap {
         true
     }
 
-    fn take_deletion(&mut self, place: u32, block: Block, now: Moment) {
+    fn take_deletion(&mut self, place: u32, block: Block) {
         if self.is_surely_good(place, block.id) {
             self.note_contradiction(place);
         }
@@ -96,11 +94,10 @@ impl BlockMap {
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
         self.unknown.held.forget_replica(place, block.id);
-        if let Some(slot) = self.arena.find(block.id) {
-            self.remember_deleted(place, block, now);
-            if self.remove_place(slot, place) {
-                self.evaluate(slot);
-            }
+        if let Some(slot) = self.arena.find(block.id)
+            && self.remove_place(slot, place)
+        {
+            self.evaluate(slot);
         }
     }
 

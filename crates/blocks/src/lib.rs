@@ -52,7 +52,6 @@ mod queue;
 mod racks;
 mod random;
 mod reading;
-mod recent;
 mod record;
 mod recovery;
 mod redundancy;

@@ -12,7 +12,6 @@ use crate::{
     queue::Queue,
     racks::Racks,
     random::Random,
-    recent::RecentNews,
     replica::Corrupt,
     safe_mode::{Reported, SafeMode},
     servers::Servers,
@@ -34,7 +33,6 @@ pub struct BlockMap {
     pub(crate) constructions: Constructions,
     pub(crate) redundancy: Redundancy,
     pub(crate) postponed: Postponed,
-    pub(crate) recent_news: RecentNews,
     pub(crate) unknown: Unknown,
     pub(crate) safe_mode: SafeMode,
     pub(crate) newcomers: Newcomers,
@@ -80,7 +78,7 @@ pub(crate) struct Counts {
     pub safe: u64,
     pub dropped_rows: u64,
     pub future_bytes: u64,
-    /// Serial numbers for reports, for report leases, and for news that is remembered.
+    /// Serial numbers for reports and report leases.
     pub serial: u64,
 }
 
@@ -102,7 +100,6 @@ impl BlockMap {
             constructions: Constructions::default(),
             redundancy: Redundancy::default(),
             postponed: Postponed::new(config.max_postponed),
-            recent_news: RecentNews::default(),
             unknown: Unknown::new(config.max_held),
             safe_mode: SafeMode::new(config.safe_mode),
             newcomers: Newcomers::default(),

@@ -62,12 +62,10 @@ impl BlockMap {
                 self.events.joined.push(registration.transfer_address());
             }
         }
-        let serial = self.next_serial();
         let server = self.servers.get_mut(index);
-        server.session = session;
-        (server.leases, server.may_report_until) = ((serial, serial), None);
+        (server.session, server.reports_on) = (session, 0);
         // Started anew, it may not remember whom it obeyed.
-        (server.lease, server.fenced_lease, server.has_heard) = (None, 0, false);
+        (server.lease, server.fenced_lease, server.heard_on) = (None, 0, None);
         for place in server.storages.clone() {
             // All is said anew: what was missing will be there.
             self.storages.get_mut(place).is_incomplete = false;
@@ -128,7 +126,9 @@ impl BlockMap {
         let mut commands = self.heartbeat_without_orders(id, heartbeat, now)?;
         if commands.is_empty() {
             let index = self.speaker(id)?;
-            self.servers.get_mut(index).has_heard |= self.commanding;
+            if self.commanding {
+                self.servers.get_mut(index).heard_on.get_or_insert(id.connection);
+            }
             commands = self.commands(index);
         }
         Ok(commands)
@@ -193,9 +193,7 @@ impl BlockMap {
         }
         let serial = self.next_serial();
         let until = now.plus_ms(self.config.report_lease_ms);
-        let server = self.servers.get_mut(index);
-        server.lease = Some((serial, until));
-        (server.leases.1, server.may_report_until) = (serial, Some(until));
+        self.servers.get_mut(index).lease = Some((serial, until));
         serial
     }
 
@@ -446,7 +444,6 @@ impl BlockMap {
         self.servers.get_mut(server).storages.retain(|held| *held != place);
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
-        self.recent_news.forget_place(place);
         self.unknown.held.forget_place(place);
         for server in self.servers.iter_mut() {
             for order in &mut server.orders {

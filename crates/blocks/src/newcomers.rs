@@ -85,6 +85,11 @@ impl Newcomers {
         self.passed.get(uuid).is_some_and(|passed| **passed == *ip)
     }
 
+    /// The server where a sample of the block is awaited. If the block came to it from elsewhere, that would pass for the sample.
+    pub fn awaits_sample(&self, id: BlockId) -> Option<u32> {
+        self.samples.get(&id).map(|sample| sample.target)
+    }
+
     pub fn forget_block(&mut self, id: BlockId) {
         self.samples.remove(&id);
     }

@@ -116,7 +116,6 @@ impl BlockMap {
     pub fn tick(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
         self.latest = now;
         self.find_dead_servers(now);
-        self.recent_news.forget_old(now);
         self.mean_xceivers = self.servers.mean_xceivers();
         self.check_safe_mode(now);
         for id in self.redundancy.pending.overdue(now) {
@@ -165,6 +164,7 @@ impl BlockMap {
             self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
         excluded.extend(&pending);
+        excluded.extend(self.newcomers.awaits_sample(id));
         let wish = Wish {
             block: Some(id),
             count: missing,

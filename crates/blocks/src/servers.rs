@@ -24,6 +24,8 @@ pub struct Server {
     pub face: Arc<DataServer>,
     /// The key that its latest registration was given.
     pub session: SessionKey,
+    /// The latest connection on which it has reported in this session. See [`crate::late_words`].
+    pub reports_on: u64,
     /// Whether it is a newcomer, and what it claims as long as it is one.
     pub trial: Trial,
     pub claims: Claims,
@@ -38,17 +40,13 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
-    /// The permissions that it was given in this session: later than the first number, up to the second.
-    pub leases: (u64, u64),
-    /// Until when a full report with one of them is expected.
-    pub may_report_until: Option<Moment>,
     /// Its last report contradicts an earlier one, so it is asked to report everything anew.
     pub contradicts: bool,
     /// When it was last asked to report anew for that reason.
     pub last_asked: Option<Moment>,
-    /// It has been answered since this server began to command: then it knows whom to obey, and a report that
-    /// it begins afterwards shows nothing that an older active may still have deleted.
-    pub has_heard: bool,
+    /// The connection on which it was answered first since this server began to command. From then on it knows whom to obey, and a
+    /// report that it begins afterwards, there or on a later connection, shows nothing that an older active may still have deleted.
+    pub heard_on: Option<u64>,
     /// The latest permission to send a full report that was given together with the claim of this reign; 0: none. A report
     /// that was sent with it shows nothing that an older active may still have deleted either, whatever other answers were
     /// under way.
@@ -134,6 +132,7 @@ impl Servers {
         let server = Server {
             face: Arc::new(face),
             session,
+            reports_on: 0,
             trial: Trial::default(),
             claims: Claims::default(),
             storages: Vec::new(),
@@ -142,11 +141,9 @@ impl Servers {
             recoveries: Vec::new(),
             balancing_rate: None,
             lease: None,
-            leases: (0, 0),
-            may_report_until: None,
             contradicts: false,
             last_asked: None,
-            has_heard: false,
+            heard_on: None,
             fenced_lease: 0,
             share: Share::default(),
         };

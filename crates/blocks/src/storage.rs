@@ -37,10 +37,6 @@ pub struct Storage {
     /// metadata server began to command. While one of a block's replicas is on such a storage, none is deleted as
     /// superfluous.
     pub stale: bool,
-    /// News about it was doubted then, as a serial number: reports that were permitted before do not end the doubt. 0: never.
-    pub doubted_at: u64,
-    /// The permission of the last full report; 0: none is known.
-    pub reported_by: u64,
     /// Rows about it were dropped for want of room, so it is asked to report in full again.
     pub is_incomplete: bool,
     /// Replicas there whose ids the namespace's counter has skipped.
@@ -111,8 +107,6 @@ impl Storages {
             life: Life::Live,
             blocks: 0,
             stale: true,
-            doubted_at: 0,
-            reported_by: 0,
             is_incomplete: false,
             skipped: Amount::default(),
             full_report: None,

@@ -71,9 +71,7 @@ impl BlockMap {
         let gone = |place: &u32| {
             let storage = self.storages.get(*place);
             matches!(storage.life, Life::Retired(_))
-                || storage.full_report.as_ref().is_some_and(|report| {
-                    report.is_missing(slot) && !self.came_later(*place, slot, report.permitted())
-                })
+                || storage.full_report.as_ref().is_some_and(|report| report.is_missing(slot))
         };
         let gone: Vec<u32> = self.arena.places(slot).iter().filter(gone).collect();
         for place in &gone {

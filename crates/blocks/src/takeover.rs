@@ -81,7 +81,7 @@ impl BlockMap {
             self.distrust_report(place);
         }
         for server in self.servers.iter_mut() {
-            server.has_heard = false;
+            server.heard_on = None;
             (server.lease, server.fenced_lease) = (None, 0);
         }
         if self.is_starting() && self.last_allocated.is_exact {
@@ -118,14 +118,18 @@ impl BlockMap {
         self.takeover.is_some_and(|takeover| self.latest < takeover.grace_until)
     }
 
-    /// Whether a report that begins now, with this lease (0: none), shows what its storage holds under the
+    /// Whether a report that begins now on this connection, with this lease (0: none), shows what its storage holds under the
     /// orders of this server alone.
-    pub(crate) fn is_unfenced(&self, server: u32, lease: u64) -> bool {
+    pub(crate) fn is_unfenced(&self, server: u32, connection: u64, lease: u64) -> bool {
         if self.takeover.is_none() || self.config.rules.break_rule(Broken::EarlyReportsTrusted) {
             return true;
         }
         let server = self.servers.get(server);
-        if lease == 0 { server.has_heard } else { lease == server.fenced_lease }
+        if lease == 0 {
+            server.heard_on.is_some_and(|heard_on| connection >= heard_on)
+        } else {
+            lease == server.fenced_lease
+        }
     }
 
     /// A report that is under way, or waits for the sweep, may show what an order of somebody else has deleted since it was
@@ -143,7 +147,7 @@ impl BlockMap {
         let commanding = self.commanding;
         let storage = self.storages.get_mut(place);
         if report.is_unfenced || !commanding {
-            (storage.stale, storage.doubted_at) = (false, 0);
+            storage.stale = false;
         }
     }
 

@@ -49,6 +49,8 @@ pub struct ServerId<'a> {
     /// The key that the server was given when it registered. Unlike the other fields, only the server itself knows
     /// it.
     pub session: &'a [u8],
+    /// The number of the connection that brings the message. One that was made later has a higher number.
+    pub connection: u64,
 }
 
 /// The key of a registration, made of chance. A later message that does not carry it is not from whom it says.
@@ -227,8 +229,6 @@ pub struct ReportDone {
     pub rows: u64,
     /// Rows that named a block twice: dropped.
     pub duplicates: u64,
-    /// Rows about replicas that the server has said to have deleted since: dropped.
-    pub outdated: u64,
     /// Rows about blocks that the namespace does not have.
     pub unknown: u64,
     /// Rows whose replica does not fit the block.
@@ -267,6 +267,10 @@ pub enum ServerError {
     TooManyStorages { limit: usize },
     #[error("the report is no longer awaited: its server was lost or has begun another one")]
     ReportGone,
+    #[error(
+        "the data server has reported on a later connection since: what it said here before may be outdated"
+    )]
+    Overtaken,
 }
 
 /// Keys are in no log.

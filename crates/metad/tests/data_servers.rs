@@ -253,6 +253,25 @@ async fn a_server_that_gives_up_is_no_longer_offered() {
     story.stop().await;
 }
 
+/// The data server has given a call up, made another connection, and told there that its replica is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrives_on_a_connection_of_before_brings_no_replica_back() {
+    let mut story = Story::start().await;
+    let server = story.registered().await;
+    let block = story.write(&server, "/file").await;
+    let before = std::mem::replace(&mut story.data, files::data(&story.cluster, 1));
+    let deleted = d::received_deleted_block_info_proto::BlockStatus::Deleted as i32;
+    spoken::tell(&story.data, &server, (&story.pool(), STORAGE), block, deleted).await;
+    let after = std::mem::replace(&mut story.data, before);
+    let late = story.full_report(&server, &story.pool(), report(&[row(block)])).await.unwrap_err();
+    assert!(late.to_string().contains("on a later connection"), "{late}");
+    assert!(story.locations("/file").await[0].locs.is_empty());
+    story.data = after;
+    assert!(story.full_report(&server, &story.pool(), report(&[row(block)])).await.unwrap().is_none());
+    assert_eq!(story.locations("/file").await[0].locs.len(), 1, "it says so on its latest connection");
+    story.stop().await;
+}
+
 /// `dfs.hosts` of HDFS: who is not named is refused, and who is named no longer is lost with its next heartbeat.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_data_servers_that_the_list_names_take_part() {

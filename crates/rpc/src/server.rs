@@ -228,7 +228,8 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place: 
     let outbox = Arc::new(Outbox::default());
     let Some(number) = shared.enter(&outbox) else { return };
     let _entry = Entry { shared: &shared, outbox: &outbox, number };
-    let result = Connection::new(stream, peer, Arc::clone(&shared), Arc::clone(&outbox)).run().await;
+    let result =
+        Connection::new(stream, (peer, number), Arc::clone(&shared), Arc::clone(&outbox)).run().await;
     if let Err(error) = result {
         tracing::debug!(%peer, %error, "connection closed");
     }

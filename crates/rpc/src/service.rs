@@ -37,6 +37,8 @@ pub struct Call {
     pub caller: Arc<Caller>,
     pub origin: CallOrigin,
     pub peer: SocketAddr,
+    /// The number of the connection: one that is made later has a higher one. 0 for calls that came another way.
+    pub connection: u64,
     /// The newest state of the namespace that the client has seen, if it cares.
     pub state_id: Option<i64>,
     /// The name that the client's program gives itself, for the audit log.

@@ -1,12 +1,14 @@
 //! A block map and a few data servers to talk to it.
 
 use crate::*;
-use base::{Block, BlockId, GenerationStamp, InodeId, Moment, Sn};
+use base::{Block, BlockId, GenerationStamp, InodeId, Moment};
 
 pub const GIB: u64 = 1 << 30;
 
 pub struct Cluster {
     pub map: BlockMap,
+    /// The connection on which all data servers speak.
+    pub connection: u64,
     pub now: Moment,
 }
 
@@ -86,7 +88,7 @@ fn heartbeat_of(server: u16) -> Heartbeat {
 impl Cluster {
     pub fn empty(config: Config) -> Self {
         let now = Moment::from_ms(1_000_000);
-        Self { map: BlockMap::new(config, 7, now), now }
+        Self { map: BlockMap::new(config, 7, now), connection: 1, now }
     }
 
     /// Out of safe mode, with servers that have reported nothing, and are no newcomers.
@@ -143,20 +145,6 @@ impl Cluster {
         done.unwrap()
     }
 
-    /// A full report with the permission of a heartbeat, as data servers send them.
-    pub fn report_as_permitted(&mut self, server: u16, replicas: &[ReportedReplica]) -> ReportDone {
-        let done = self.speak(server, |map, id, now| {
-            let claim = Claim::of(map.is_commanding().then_some(map.reign), Sn(0));
-            let terms = Terms { claim, is_sure: false, wants_lease: true };
-            let lease = map.answer_heartbeat(id, &heartbeat_of(server), terms, now)?.lease;
-            let report = map.begin_report(id, &storage(server), StorageType::Disk, lease, now)?;
-            map.report_slice(report, replicas, now)?;
-            map.finish_report(report, now)
-        });
-        self.check();
-        done.unwrap()
-    }
-
     pub fn tell(&mut self, server: u16, increments: &[Increment]) {
         self.speak(server, |map, id, now| {
             map.incremental_report(id, &storage(server), StorageType::Disk, increments, now)
@@ -168,7 +156,9 @@ impl Cluster {
     pub fn speak<T>(&mut self, server: u16, say: impl FnOnce(&mut BlockMap, ServerId, Moment) -> T) -> T {
         let (uuid, ip) = (uuid(server), ip(server));
         let key = session(server);
-        say(&mut self.map, ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &key.0 }, self.now)
+        let connection = self.connection;
+        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: &key.0, connection };
+        say(&mut self.map, id, self.now)
     }
 
     pub fn add_complete(&mut self, block: Block, replication: u16) {

@@ -16,7 +16,7 @@ pub fn what_carries_another_key_changes_nothing() {
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     let (uuid, ip) = (uuid(1), ip(1));
     for key in [&session(2).0[..], &[0; 16], &[]] {
-        let forger = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: key };
+        let forger = ServerId { uuid: &uuid, ip: &ip, transfer_port: 9866, session: key, connection: 0 };
         let (map, now) = (&mut cluster.map, cluster.now);
         let gone = [Increment::Deleted(block(1, 5))];
         let told = map.incremental_report(forger, "DS-1", StorageType::Disk, &gone, now);
@@ -77,7 +77,7 @@ fn a_process_that_starts_again_on_its_host_ends_the_session_before() {
     cluster.map.register(again, session(9), cluster.now).unwrap();
     let (uuid, ip) = (uuid(1), ip(1));
     let speak = |map: &mut BlockMap, transfer_port, session: SessionKey, now: Moment| {
-        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port, session: &session.0 };
+        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port, session: &session.0, connection: 0 };
         map.heartbeat(id, &Heartbeat::default(), now).map(|commands| commands.len())
     };
     assert!(speak(&mut cluster.map, 9866, session(1), cluster.now).is_err());

@@ -194,7 +194,8 @@ fn servers_that_take_an_address_from_each_other_are_told_of_once_with_all_uuids(
 #[test]
 fn nobody_speaks_with_anothers_uuid() {
     let mut cluster = Cluster::with_servers(config(), 2);
-    let impostor = ServerId { uuid: &uuid(1), ip: "10.9.9.9", transfer_port: 9866, session: &session(1).0 };
+    let session = &session(1).0;
+    let impostor = ServerId { uuid: &uuid(1), ip: "10.9.9.9", transfer_port: 9866, session, connection: 0 };
     let refused = cluster.map.heartbeat(impostor, &Heartbeat::default(), cluster.now).unwrap_err();
     assert_eq!(
         refused.to_string(),

@@ -93,6 +93,32 @@ fn a_newcomer_passes_by_a_sample_which_goes_again() {
     assert!(transfers(&cluster.pass(500, &all)).is_empty());
 }
 
+/// The owner of the file asks for more copies, which real servers send. One that goes where the sample is awaited would pass for it.
+#[test]
+fn a_copy_that_a_real_server_sends_is_not_taken_for_a_sample() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 3, &REAL);
+    claim(&mut cluster, &[5], 1..=1);
+    let all = [1, 2, 3, 4, 5];
+    assert_eq!(transfers(&cluster.pass(200, &all)), [(5, 1, vec![uuid(4)])]);
+    cluster.map.set_replication(BlockId(1), 5, cluster.now);
+    let copies = transfers(&cluster.pass(700, &all));
+    assert!(copies.iter().all(|(_, _, targets)| !targets.contains(&uuid(4))), "{copies:?}");
+}
+
+/// The owner writes the file on, through the server where the sample is awaited.
+#[test]
+fn what_a_client_writes_is_not_taken_for_a_sample() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 3, &REAL);
+    claim(&mut cluster, &[5], 1..=1);
+    let all = [1, 2, 3, 4, 5];
+    assert_eq!(transfers(&cluster.pass(200, &all)), [(5, 1, vec![uuid(4)])]);
+    cluster.map.reopen(block(1, 5), &[]);
+    cluster.tell(4, &[received(block(1, 5))]);
+    assert_eq!(cluster.map.take_events().passed, [] as [String; 0]);
+}
+
 #[test]
 fn what_a_newcomer_cannot_send_counts_for_nothing() {
     let mut cluster = Cluster::with_servers(Config { pending_timeout_ms: 1_000, ..config() }, 5);

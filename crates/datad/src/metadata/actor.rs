@@ -234,6 +234,15 @@ impl Actor {
         Ok(())
     }
 
+    /// What becomes of a report that has failed. After one that was not answered in time the next goes out on another connection:
+    /// metadata servers tell by that which of two reports is the later one ([`blocks`], "late words").
+    pub(super) fn give_up(&self, error: CallError) -> Failure {
+        if matches!(error, CallError::Timeout { .. }) {
+            self.client.disconnect();
+        }
+        error.into()
+    }
+
     /// Sends a full report once the server has room for one: it lets in a few at a time. The picture is taken
     /// after the server's answer, so that it shows nothing that somebody else may still have ordered away.
     async fn report_in_turn(&self, session: &Session) -> Result<(), Failure> {

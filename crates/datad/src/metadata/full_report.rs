@@ -42,7 +42,8 @@ impl Actor {
                     lease_id: Some(lease),
                 }),
             };
-            let answer: BlockReportResponseProto = self.client.call("blockReport", &request).await?;
+            let answer: Result<BlockReportResponseProto, _> = self.client.call("blockReport", &request).await;
+            let answer = answer.map_err(|error| self.give_up(error))?;
             if let Some(command) = answer.cmd {
                 self.obey(session, &command, session.pool.leadership.mandate_of(self.index))?;
             }

@@ -30,7 +30,7 @@ impl Actor {
                 self.client.call("blockReceivedAndDeleted", &request).await;
             if let Err(error) = result {
                 session.queue.put_back(events);
-                return Err(error.into());
+                return Err(self.give_up(error));
             }
         }
     }

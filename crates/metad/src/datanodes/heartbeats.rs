@@ -85,7 +85,7 @@ impl DatanodeSide {
         request: &d::HeartbeatRequestProto,
     ) -> FsResult<d::HeartbeatResponseProto> {
         identity::check_cluster(&self.core.cluster, &request.registration)?;
-        let id = identity::server_id(&request.registration);
+        let id = identity::server_id(call.connection, &request.registration);
         let known = self.change(|map, _| map.registration_of(id));
         let ip = known.ok().and_then(|known| known.ip.parse().ok()).unwrap_or(call.peer.ip());
         if let Err(error) = self.check_admission(ip, &request.registration) {
@@ -119,7 +119,7 @@ impl DatanodeSide {
     pub(super) fn lifeline(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::HeartbeatRequestProto>(call, reply) else { return };
         let taken = identity::check_cluster(&self.core.cluster, &request.registration).and_then(|()| {
-            let id = identity::server_id(&request.registration);
+            let id = identity::server_id(call.connection, &request.registration);
             let heartbeat = heartbeat_of(&request);
             let taken = self.change(|map, now| map.take_lifeline(id, &heartbeat, now));
             taken.map_err(|error| refusal("Lifeline from ", &error))

@@ -85,8 +85,9 @@ fn port(what: &str, number: u32) -> FsResult<u16> {
         .map_err(|_| FsError::InvalidArgument(format!("{number} is no {what} port: ports end at 65535")))
 }
 
-/// The speaker of a message, as it names itself, with the session key that it was given at its registration.
-pub fn server_id(registration: &DatanodeRegistrationProto) -> ServerId<'_> {
+/// The speaker of a message, as it names itself, with the session key that it was given at its registration, and the
+/// connection that brought the message.
+pub fn server_id(connection: u64, registration: &DatanodeRegistrationProto) -> ServerId<'_> {
     let id = &registration.datanode_id;
     ServerId {
         uuid: &id.datanode_uuid,
@@ -94,6 +95,7 @@ pub fn server_id(registration: &DatanodeRegistrationProto) -> ServerId<'_> {
         // An impossible port belongs to no server.
         transfer_port: u16::try_from(id.xfer_port).unwrap_or(0),
         session: registration.keys.current_key.key_bytes.as_deref().unwrap_or_default(),
+        connection,
     }
 }
 

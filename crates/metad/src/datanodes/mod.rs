@@ -146,6 +146,8 @@ fn refusal(about: &str, error: &ServerError) -> FsError {
     match error {
         ServerError::AnotherHolds { .. } => FsError::Unregistered(error.to_string()),
         ServerError::NotRegistered(_) => FsError::Io(format!("{about}{error}")),
-        ServerError::TooManyStorages { .. } | ServerError::ReportGone => FsError::Io(error.to_string()),
+        ServerError::TooManyStorages { .. } | ServerError::ReportGone | ServerError::Overtaken => {
+            FsError::Io(error.to_string())
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
-use blocks::{Increment, ReportedReplica, ServerError};
+use blocks::{Increment, ReportedReplica, ServerError, ServerId};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -22,7 +22,8 @@ impl DatanodeSide {
     pub(super) fn block_report(self: &Arc<Self>, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::BlockReportRequestProto>(call, reply) else { return };
         let side = self.clone();
-        let work = move || match side.take_reports(request) {
+        let connection = call.connection;
+        let work = move || match side.take_reports(connection, request) {
             Ok(cmd) => reply.ok(&d::BlockReportResponseProto { cmd }),
             Err(error) => reply.fs_error(&error),
         };
@@ -33,17 +34,22 @@ impl DatanodeSide {
         }
     }
 
-    fn take_reports(&self, request: d::BlockReportRequestProto) -> FsResult<Option<d::DatanodeCommandProto>> {
+    fn take_reports(
+        &self,
+        connection: u64,
+        request: d::BlockReportRequestProto,
+    ) -> FsResult<Option<d::DatanodeCommandProto>> {
         let d::BlockReportRequestProto { registration, block_pool_id, reports, context } = request;
         let lease = context.and_then(|context| context.lease_id).unwrap_or(0);
         identity::check_cluster(&self.core.cluster, &registration)?;
+        let id = identity::server_id(connection, &registration);
         let Some(partition) = self.partition_of(&registration, &block_pool_id) else {
             let rows = reports.iter().map(|report| report.number_of_blocks.unwrap_or(0).min(1 << 32)).sum();
             self.drop_rows(&self.core.partition, rows);
             return Ok(None);
         };
         for report in reports {
-            match self.take_report(partition, &registration, report, lease) {
+            match self.take_report(partition, id, report, lease) {
                 Ok(()) => {}
                 Err(ReportError::Server(
                     error @ (ServerError::NotRegistered(_) | ServerError::AnotherHolds { .. }),
@@ -64,11 +70,10 @@ impl DatanodeSide {
     fn take_report(
         &self,
         partition: &Partition,
-        registration: &d::DatanodeRegistrationProto,
+        id: ServerId<'_>,
         report: d::StorageBlockReportProto,
         lease: u64,
     ) -> Result<(), ReportError> {
-        let id = identity::server_id(registration);
         let storage = report.storage.clone();
         let mut list = BlockList::of(report);
         let claimed = list.claimed();
@@ -88,7 +93,7 @@ impl DatanodeSide {
         let done = self.change_of(partition, |map, now| map.finish_report(report, now))?;
         self.drop_rows(partition, list.dropped());
         tracing::info!(
-            server = %registration.datanode_id.datanode_uuid,
+            server = id.uuid,
             storage = %storage.storage_uuid,
             rows = done.rows,
             dropped = list.dropped() + done.duplicates,
@@ -107,14 +112,18 @@ impl DatanodeSide {
         let Some((request, reply)) = decode::<d::BlockReceivedAndDeletedRequestProto>(call, reply) else {
             return;
         };
-        match self.take_increments(&request) {
+        match self.take_increments(call.connection, &request) {
             Ok(()) => reply.ok(&d::BlockReceivedAndDeletedResponseProto {}),
             Err(error) => reply.fs_error(&error),
         }
     }
 
     #[allow(deprecated, reason = "servers that do not describe their storages name them here")]
-    fn take_increments(&self, request: &d::BlockReceivedAndDeletedRequestProto) -> FsResult<()> {
+    fn take_increments(
+        &self,
+        connection: u64,
+        request: &d::BlockReceivedAndDeletedRequestProto,
+    ) -> FsResult<()> {
         let registration = &request.registration;
         identity::check_cluster(&self.core.cluster, registration)?;
         let Some(partition) = self.partition_of(registration, &request.block_pool_id) else {
@@ -122,17 +131,19 @@ impl DatanodeSide {
             self.drop_rows(&self.core.partition, rows);
             return Ok(());
         };
-        let id = identity::server_id(registration);
+        let id = identity::server_id(connection, registration);
         for report in &request.blocks {
             let storage = report.storage.as_ref();
             let name = storage.map_or(&report.storage_uuid, |storage| &storage.storage_uuid);
             let storage_type = storage.map_or_else(Default::default, storage_type_of);
             let increments: Vec<Increment> = report.blocks.iter().filter_map(increment_of).collect();
             self.drop_rows(partition, (report.blocks.len() - increments.len()) as u64);
-            self.change_of(partition, |map, now| {
-                map.incremental_report(id, name, storage_type, &increments, now)
-            })
-            .map_err(|error| refusal("Got incremental block report from ", &error))?;
+            for slice in increments.chunks(SLICE_ROWS) {
+                self.change_of(partition, |map, now| {
+                    map.incremental_report(id, name, storage_type, slice, now)
+                })
+                .map_err(|error| refusal("Got incremental block report from ", &error))?;
+            }
         }
         Ok(())
     }
@@ -164,7 +175,7 @@ impl DatanodeSide {
         match d::error_report_request_proto::ErrorCode::try_from(request.error_code as i32) {
             Ok(d::error_report_request_proto::ErrorCode::FatalDiskError) => {
                 tracing::error!(server, message = request.msg, "fatal disk error: the server is given up");
-                let id = identity::server_id(registration);
+                let id = identity::server_id(call.connection, registration);
                 if let Err(error) = self.change(|map, _| map.give_up_server(id)) {
                     tracing::warn!(%error, "it was not registered");
                 }

@@ -16,6 +16,7 @@ fn call(request: &'static [u8]) -> Call {
             address: None,
         },
         peer: "127.0.0.1:1".parse().unwrap(),
+        connection: 0,
         state_id: None,
         caller_context: None,
     }

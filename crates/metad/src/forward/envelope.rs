@@ -194,6 +194,7 @@ pub fn open(
             address,
         },
         peer: address.map_or(outer.peer, |address| SocketAddr::new(address, 0)),
+        connection: 0,
         state_id: request.state_id,
         caller_context: request.caller_context.map(Arc::from),
     };

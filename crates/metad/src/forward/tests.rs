@@ -383,6 +383,7 @@ fn sample() -> Call {
             address: Some(Ipv4Addr::new(10, 0, 0, 9).into()),
         },
         peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 4000)),
+        connection: 0,
         state_id: None,
         caller_context: Some("job_7".into()),
     }

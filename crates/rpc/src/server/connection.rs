@@ -49,6 +49,7 @@ const SETUP_FRAME_BYTES_MAX: usize = SHORT_BYTES_MAX;
 pub(super) struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
+    number: u64,
     shared: Arc<Shared>,
     outbox: Arc<Outbox>,
     phase: Phase,
@@ -92,11 +93,18 @@ const TO_NO_CALL: ReplyTo =
     ReplyTo { call_id: -1, client_id: None, retry_count: RETRY_COUNT_UNKNOWN, state_id: None };
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+    /// `number`: rises from one connection to the next.
+    pub(super) fn new(
+        stream: TcpStream,
+        (peer, number): (SocketAddr, u64),
+        shared: Arc<Shared>,
+        outbox: Arc<Outbox>,
+    ) -> Self {
         let now = Instant::now();
         Self {
             stream,
             peer,
+            number,
             inbox: Inbox::new(Arc::clone(&shared.room)),
             shared,
             outbox,
@@ -504,6 +512,7 @@ impl Connection {
                 address: Some(self.peer.ip()),
             },
             peer: self.peer,
+            connection: self.number,
             state_id: header.state_id,
             caller_context,
         };

@@ -42,6 +42,8 @@ pub struct Link {
     pub session: u64,
     pub phase: Phase,
     pub key: SessionKey,
+    /// The connection on which the next call goes out. There is another after each call that was given up.
+    pub connection: u64,
     /// What the member has not been told yet.
     pub news: Vec<Increment>,
     pub wants_full: bool,
@@ -56,9 +58,10 @@ pub struct Link {
 }
 
 impl Link {
-    fn new(session: u64, news: Vec<Increment>) -> Self {
+    fn new(session: u64, connection: u64, news: Vec<Increment>) -> Self {
         Self {
             session,
+            connection,
             phase: Phase::Registering,
             key: SessionKey([0; SessionKey::BYTES]),
             news,
@@ -82,7 +85,7 @@ impl DataServer {
             removing: BTreeMap::new(),
             leadership: Leadership::new(rules),
             heard_epoch: 0,
-            links: (0..members).map(|_| Link::new(0, Vec::new())).collect(),
+            links: (0..members).map(|_| Link::new(0, 0, Vec::new())).collect(),
         }
     }
 
@@ -100,7 +103,7 @@ impl DataServer {
             }
         }
         for link in &mut self.links {
-            *link = Link::new(0, Vec::new());
+            *link = Link::new(0, link.connection + 1, Vec::new());
         }
     }
 
@@ -113,7 +116,7 @@ impl DataServer {
     pub fn begin_session(&mut self, seat: usize) {
         let link = &mut self.links[seat];
         let news = std::mem::take(&mut link.news);
-        *link = Link::new(link.session + 1, news);
+        *link = Link::new(link.session + 1, link.connection, news);
     }
 
     pub fn session(&self, server: usize, seat: usize) -> Session {

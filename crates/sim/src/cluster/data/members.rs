@@ -82,7 +82,13 @@ impl World {
         side.now = now;
         let server = call.session.server;
         let (uuid, ip, storage) = (uuid(server), ip(server), storage(server));
-        let id = ServerId { uuid: &uuid, ip: &ip, transfer_port: PORT, session: &call.key.0 };
+        let id = ServerId {
+            uuid: &uuid,
+            ip: &ip,
+            transfer_port: PORT,
+            session: &call.key.0,
+            connection: call.connection,
+        };
         let reply = match &call.what {
             Request::Register => match side.map.register(registration(server), key, now) {
                 Ok(_) => Reply::Registered(key),

@@ -116,13 +116,13 @@ impl World {
         let room = self.room();
         let link = &mut room.servers[server].links[seat];
         link.calls += 1;
-        let (number, key) = (link.calls, link.key);
+        let (number, key, connection) = (link.calls, link.key, link.connection);
         let way = room.paths.send(server, seat);
         if !is_running {
             // Nobody takes the connection.
             self.later(1_000_000, Event::Answer { session, number, reply: Reply::Failed });
         } else if let Some(ns) = way {
-            let what = Arrival::FromData(Call { session, number, key, what }, None);
+            let what = Arrival::FromData(Call { session, number, connection, key, what }, None);
             self.after_ns(ns, Happening::Arrival { seat, life, what });
         }
         self.later(PATIENCE_MS * 1_000_000, Event::Timeout { session, number });
@@ -260,11 +260,14 @@ impl World {
             return;
         }
         let link = &mut self.room().servers[session.server].links[session.seat];
+        // A call that is given up takes its connection with it. A report that is under way there is still waited for.
         if link.beat == Some(number) {
             link.beat = None;
+            link.connection += 1;
             return self.failed(session, None);
         }
         if let Some((_, asked)) = link.turn.take_if(|(asked, _)| *asked == number) {
+            link.connection += 1;
             self.failed(session, Some(asked));
         }
     }

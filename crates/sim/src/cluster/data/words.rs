@@ -22,6 +22,8 @@ pub struct Call {
     pub session: Session,
     /// The calls of a session are counted.
     pub number: u64,
+    /// The connection that brings it: one that is made later has a higher number.
+    pub connection: u64,
     /// The key of the registration; before there is one it is of no use.
     pub key: SessionKey,
     pub what: Request,
