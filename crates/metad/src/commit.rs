@@ -5,7 +5,7 @@
 
 use base::{Epoch, Sn};
 use parking_lot::Mutex;
-use serving::{CommitQueue, Waits};
+use serving::{CommitQueue, Log, Until, Waits};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -66,9 +66,14 @@ impl CommitWatch {
         Some(Room { held: self.read_bytes.clone(), bytes })
     }
 
-    /// Calls `release` once `sn` has committed: at once when it has.
-    pub fn when(&self, sn: Sn, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
-        let waits = self.queue.lock().wait(sn, Box::new(release));
+    /// Everything that is certain by now.
+    pub fn certain(&self) -> Until {
+        Until::own(self.committed())
+    }
+
+    /// Calls `release` once everything up to `until` is certain: at once when it is.
+    pub fn when(&self, until: Until, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
+        let waits = self.queue.lock().wait(until, Box::new(release));
         match waits {
             Waits::Kept => {}
             Waits::Committed(release) => release(Ok(())),
@@ -81,7 +86,7 @@ impl CommitWatch {
     pub fn advance(&self, sn: Sn) {
         let released = {
             let mut queue = self.queue.lock();
-            let released = queue.advance(sn);
+            let released = queue.advance(Log::OWN, sn);
             self.committed.store(queue.committed().0, Ordering::Release);
             released
         };
@@ -120,7 +125,7 @@ mod tests {
         let half = watch.room_for(READ_BYTES_MAX / 2).expect("nothing waits");
         let other = watch.room_for(READ_BYTES_MAX / 2).expect("both fit");
         assert!(watch.room_for(1).is_none());
-        watch.when(Sn(1), move |_| drop(half));
+        watch.when(Until::own(Sn(1)), move |_| drop(half));
         assert!(watch.room_for(1).is_none(), "it waits for the first entry");
         watch.advance(Sn(1));
         drop(other);

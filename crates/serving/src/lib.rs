@@ -3,7 +3,7 @@
 //! [`admission`] says whether a call is taken at all. [`Tree`] is the namespace with what is known of its edits in flight:
 //! every entry of the log goes through it, on an active, on a standby and in recovery. [`decide`] is what becomes of a
 //! change: answered before, refused before, refused now, or a step to be taken. An answer then waits up to twice.
-//! [`CommitQueue`] holds it until everything that it rests on has committed. If it rests on reading, [`Unproved`] holds it
+//! [`CommitQueue`] holds it until everything that it rests on is certain; [`Until`] says what that is, by entries of logs. If it rests on reading, [`Unproved`] holds it
 //! until it is proved that no other member can have led before the read. [`Parked`] holds calls that wait for a report of a
 //! data server. [`settle`] says when the block map hears of an edit: replicas are deleted for what has committed only.
 //!
@@ -14,12 +14,13 @@ pub mod admission;
 mod broken;
 mod commit_queue;
 mod decide;
+mod doubt;
 mod parked;
 mod refusals;
 pub mod settle;
 mod tree;
-mod uncommitted;
 mod unproved;
+mod until;
 
 #[cfg(feature = "broken")]
 pub use broken::Broken;
@@ -30,3 +31,4 @@ pub use parked::Parked;
 pub use refusals::Refusals;
 pub use tree::{ApplyError, Said, Sight, Tree, apply_entry, digest_of};
 pub use unproved::{Fate, Full, ProofSettings, Question, Reign, Step, Unproved};
+pub use until::{LOGS, Log, Until};

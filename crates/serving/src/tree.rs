@@ -2,7 +2,8 @@
 
 use crate::{
     broken::{Broken, Rules},
-    uncommitted::Uncommitted,
+    doubt::Doubt,
+    until::{Log, Until},
 };
 use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use bytes::Bytes;
@@ -29,7 +30,7 @@ pub enum Sight<'a> {
 /// The namespace with what is known of its edits in flight.
 pub struct Tree {
     pub namespace: Namespace,
-    uncommitted: Uncommitted,
+    doubt: Doubt,
     /// The last checkpoint that was applied before it had committed, and its place.
     ahead_checkpoint: Option<(Sn, Bytes)>,
     /// The marks of the edit just applied.
@@ -114,13 +115,7 @@ fn epoch_of(start: &EpochStart) -> NewEpoch {
 impl Tree {
     /// The tree as recovery has left it: nothing is in flight.
     pub fn new(namespace: Namespace, rules: Rules) -> Self {
-        Self {
-            namespace,
-            uncommitted: Uncommitted::default(),
-            ahead_checkpoint: None,
-            footprint: Vec::new(),
-            rules,
-        }
+        Self { namespace, doubt: Doubt::default(), ahead_checkpoint: None, footprint: Vec::new(), rules }
     }
 
     /// Applies an entry that has committed. Returns what it changed of blocks.
@@ -164,12 +159,12 @@ impl Tree {
     fn touch(&mut self, sn: Sn, edit: &Edit) {
         self.footprint.clear();
         edit.footprint(&self.namespace, &mut self.footprint);
-        self.uncommitted.touch(sn, &self.footprint);
+        self.doubt.touch(Log::OWN, sn, &self.footprint);
     }
 
     /// Forgets the marks of what has committed. Called before each batch of edits.
     pub fn forget_committed(&mut self, committed: Sn) {
-        self.uncommitted.forget_committed(committed);
+        self.doubt.forget(Log::OWN, committed);
     }
 
     /// The checkpoint that was applied before it had committed, if it has by now.
@@ -177,25 +172,29 @@ impl Tree {
         self.ahead_checkpoint.take_if(|(at, _)| *at <= committed).map(|(_, payload)| payload)
     }
 
-    /// The last edit in flight that an answer about what was in sight may rest on, while everything up to `committed` is
-    /// known to have committed. `None`: the answer need not wait.
-    pub fn rests_on(&self, committed: Sn, sight: Sight<'_>) -> Option<Sn> {
-        let applied = self.namespace.applied().sn;
-        if applied <= committed {
+    /// What has to be certain before an answer about all that the tree shows may go out.
+    pub fn shows(&self) -> Until {
+        Until::own(self.namespace.applied().sn)
+    }
+
+    /// What has to be certain before an answer about what was in sight may go out, while everything up to `certain` is known to
+    /// be. `None`: the answer need not wait.
+    pub fn rests_on(&self, certain: Until, sight: Sight<'_>) -> Option<Until> {
+        if self.shows().is_over(&certain) {
             return None;
         }
         let rests_on = match sight {
-            Sight::Everything => Some(applied),
+            Sight::Everything => self.shows(),
             Sight::Paths(paths) => self.rests_on_paths(paths, Reach::Itself),
             Sight::Listings(paths) => self.rests_on_paths(paths, Reach::Children),
         };
-        rests_on.filter(|sn| *sn > committed)
+        (!rests_on.is_over(&certain)).then_some(rests_on)
     }
 
-    fn rests_on_paths(&self, paths: &[&str], reach: Reach) -> Option<Sn> {
+    fn rests_on_paths(&self, paths: &[&str], reach: Reach) -> Until {
         let mut seen = Vec::with_capacity(32);
         let is_known = paths.iter().all(|path| self.namespace.seen_on(path, reach, &mut seen));
-        if is_known { self.uncommitted.wait_for(&seen) } else { Some(self.namespace.applied().sn) }
+        if is_known { self.doubt.until(&seen) } else { self.shows() }
     }
 
     /// The digest right behind the last entry applied.
@@ -264,15 +263,15 @@ mod tests {
         // Another member's entry, inherited by this one.
         let edit = mkdir(&tree, "/c");
         tree.apply_ahead(at(2), &Said::Edit(edit), &Bytes::new()).unwrap();
-        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/a/b"])), Some(Sn(1)));
-        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/c"])), Some(Sn(2)));
-        assert_eq!(tree.rests_on(Sn(0), Sight::Paths(&["/d"])), None);
-        assert_eq!(tree.rests_on(Sn(0), Sight::Listings(&["/"])), Some(Sn(2)));
-        assert_eq!(tree.rests_on(Sn(0), Sight::Everything), Some(Sn(2)));
-        assert_eq!(tree.rests_on(Sn(1), Sight::Paths(&["/a/b"])), None);
-        assert_eq!(tree.rests_on(Sn(2), Sight::Everything), None);
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/a/b"])), Some(Until::own(Sn(1))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/c"])), Some(Until::own(Sn(2))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/d"])), None);
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Listings(&["/"])), Some(Until::own(Sn(2))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Everything), Some(Until::own(Sn(2))));
+        assert_eq!(tree.rests_on(Until::own(Sn(1)), Sight::Paths(&["/a/b"])), None);
+        assert_eq!(tree.rests_on(Until::own(Sn(2)), Sight::Everything), None);
         tree.forget_committed(Sn(2));
-        assert!(tree.uncommitted.is_empty());
+        assert!(tree.doubt.is_empty());
     }
 
     #[test]

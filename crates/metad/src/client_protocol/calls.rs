@@ -70,19 +70,19 @@ pub fn read_since<A: Answer>(
     let (answer, wait_for) = {
         let tree = core.partition.tree();
         let context = core.partition.context(&call.caller, Some(call.origin));
-        (look(&tree, &context), tree.rests_on(core.partition.commit.committed(), sight))
+        (look(&tree, &context), tree.rests_on(core.partition.commit.certain(), sight))
     };
     match wait_for {
         None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),
         Some(_) if core.partition.member.is_reading() => {
             reply.fs_error(&core.partition.group_facts().in_doubt())
         }
-        Some(sn) => {
+        Some(until) => {
             let Some(room) = core.partition.commit.room_for(waiting_bytes(call, &answer)) else {
                 return reply.fs_error(&admission::no_room_to_wait());
             };
             let (core, call) = (core.clone(), call.clone());
-            core.clone().partition.commit.when(sn, move |committed| {
+            core.clone().partition.commit.when(until, move |committed| {
                 let _room = room;
                 let _holding = core.in_hand(&call).hold();
                 match committed {

@@ -11,7 +11,7 @@ use group::Proposal;
 use namespace::{
     Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals, RetryLookup, older_calls::Noted,
 };
-use serving::Tree;
+use serving::{Tree, Until};
 use std::sync::Arc;
 
 /// How long one turn may keep readers waiting.
@@ -25,9 +25,9 @@ pub type AtTheEnd = Box<dyn FnOnce(&Namespace, LogPoint) + Send>;
 
 /// The work that a turn leaves for after the namespace is unlocked.
 pub struct Finished {
-    pub releases: Vec<(Sn, Release)>,
+    pub releases: Vec<(Until, Release)>,
     /// The replies whose edits never reached the log.
-    pub unreleased: Vec<(Sn, Release)>,
+    pub unreleased: Vec<(Until, Release)>,
     pub orphans_left: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Turn<'a> {
     pub now: Timestamp,
     pub moment: Moment,
     entries: Vec<(EntryKind, Bytes)>,
-    releases: Vec<(Sn, Release)>,
+    releases: Vec<(Until, Release)>,
     at_the_end: Vec<AtTheEnd>,
     /// One buffer for the encoding of all edits of this turn.
     scratch: Vec<u8>,
@@ -188,7 +188,7 @@ impl<'a> Turn<'a> {
 
     /// `release` runs once everything applied so far has committed.
     pub fn after_commit(&mut self, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
-        self.releases.push((self.applied(), Box::new(release)));
+        self.releases.push((self.tree.shows(), Box::new(release)));
     }
 
     /// Takes one step of taking deleted subtrees apart, and of sweeping away entries that no snapshot sees.

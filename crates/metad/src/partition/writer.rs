@@ -68,8 +68,8 @@ impl Partition {
         };
         // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.
         self.member.write_proposed();
-        for (sn, release) in finished.releases {
-            self.commit.when(sn, release);
+        for (until, release) in finished.releases {
+            self.commit.when(until, release);
         }
         for (_, release) in finished.unreleased {
             release(Err("this member was deposed before the operation reached the log"));

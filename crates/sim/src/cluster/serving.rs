@@ -11,7 +11,7 @@ use crate::{check, truth::Broken};
 use base::{Epoch, Moment, Sn};
 use group::Input;
 use namespace::{Edit, given_facts::GivenFacts};
-use serving::{Basis, Fate, Question, Sight, Waits};
+use serving::{Basis, Fate, Log, Question, Sight, Until, Waits};
 
 /// A client that waits for longer asks elsewhere.
 const STALL_MS_MAX: u64 = 1_400;
@@ -73,7 +73,7 @@ impl World {
             Some(proposal) => self.step(seat, Input::Propose(vec![proposal])),
             None => Ok(()),
         };
-        self.wait_for_commit(seat, rests_on, waiting)?;
+        self.wait_for_commit(seat, Until::own(rests_on), waiting)?;
         proposed
     }
 
@@ -96,7 +96,7 @@ impl World {
         let Request::Read(path) = request else { unreachable!("changes are planned") };
         let server = &self.servers[seat];
         let committed = server.answers.commit.committed();
-        let rests_on = server.tree.rests_on(committed, Sight::Paths(&[path]));
+        let rests_on = server.tree.rests_on(Until::own(committed), Sight::Paths(&[path]));
         // It might have to wait for long, until another member is back.
         if server.is_reading() && rests_on.is_some() {
             self.reply(copy, ClientReply::NotActive);
@@ -109,7 +109,7 @@ impl World {
         else {
             unreachable!("a read changes nothing");
         };
-        let sn = rests_on.unwrap_or(committed);
+        let sn = rests_on.map_or(committed, |until| until.of(Log::OWN));
         let observed = match server.is_reading() {
             // A member below the minimum may not know what has committed.
             true => self.observer.truth.point(self.observer.truth.last()).unwrap_or_default(),
@@ -119,13 +119,13 @@ impl World {
         let waiting =
             Waiting { copy, answer, observed, basis: Basis::Reading, kind: Kind::Read, epoch, expected };
         match rests_on {
-            Some(sn) => self.wait_for_commit(seat, sn, waiting),
+            Some(until) => self.wait_for_commit(seat, until, waiting),
             None => self.prove(seat, waiting),
         }
     }
 
-    fn wait_for_commit(&mut self, seat: usize, sn: Sn, waiting: Waiting) -> Result<(), Broken> {
-        match self.servers[seat].answers.commit.wait(sn, waiting) {
+    fn wait_for_commit(&mut self, seat: usize, until: Until, waiting: Waiting) -> Result<(), Broken> {
+        match self.servers[seat].answers.commit.wait(until, waiting) {
             Waits::Kept => Ok(()),
             Waits::Committed(waiting) => self.has_committed(seat, waiting),
             Waits::Failed(waiting, _) => {
@@ -138,7 +138,7 @@ impl World {
 
     /// Everything up to `sn` has committed, as far as this member knows.
     pub(super) fn advance(&mut self, seat: usize, sn: Sn) -> Result<(), Broken> {
-        let released = self.servers[seat].answers.commit.advance(sn);
+        let released = self.servers[seat].answers.commit.advance(Log::OWN, sn);
         released.into_iter().try_for_each(|waiting| self.has_committed(seat, waiting))
     }
 
