@@ -25,24 +25,12 @@ pub struct Args {
     /// Where the metadata servers answer HTTP, in their order; the same hosts at port 9870 if not given.
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',')]
     http: Vec<String>,
-    /// How clients look for the active.
-    #[arg(long, value_enum, default_value_t = Provider::Configured, requires = "members")]
-    provider: Provider,
     /// Copies of each block that clients ask for; Hadoop's default (3) if not given.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=512))]
     replication: Option<u16>,
     /// Overwrite files that are already there.
     #[arg(long)]
     force: bool,
-}
-
-/// How a stock client looks for the active.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Provider {
-    /// One server after the other.
-    Configured,
-    /// All at once, and then the one that answered first.
-    Hedging,
 }
 
 /// Names and values, with what they are for.
@@ -103,7 +91,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             let named = |address: String| ("dfs.namenode.http-address".to_owned(), address, HTTP_USE);
             (core_site(&location.uri()), http.into_iter().map(named).collect())
         }
-        members => group(&args.nameservice, members, &args.http, args.provider)?,
+        members => group(&args.nameservice, members, &args.http)?,
     };
     let hdfs = hdfs.into_iter().chain(replication(args.replication)).collect();
     write_both(&args.dir, &core, &hdfs, args.force)?;
@@ -124,7 +112,7 @@ pub fn write_for_group(
     http: &[String],
     secret: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let (core, mut hdfs) = group(nameservice, members, http, Provider::Configured)?;
+    let (core, mut hdfs) = group(nameservice, members, http)?;
     if let Some(file) = secret {
         let what = "`clover admin group` proves its orders with the secret in this file.";
         hdfs.push((secret::PROPERTY.into(), file.display().to_string(), what));
@@ -168,12 +156,7 @@ fn http_addresses(servers: &[String], given: &[String]) -> anyhow::Result<Vec<St
     Ok(given.to_vec())
 }
 
-fn group(
-    name: &str,
-    members: &[String],
-    http: &[String],
-    provider: Provider,
-) -> anyhow::Result<(Properties, Properties)> {
+fn group(name: &str, members: &[String], http: &[String]) -> anyhow::Result<(Properties, Properties)> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     if name.is_empty() || !name.chars().all(is_name) {
         bail!("--nameservice {name}: a name has letters, digits, - and _; it is no host");
@@ -195,10 +178,7 @@ fn group(
     for (id, address) in names.iter().zip(http_addresses(members, http)?) {
         put(format!("dfs.namenode.http-address.{name}.{id}"), &address, HTTP_USE);
     }
-    let class = match provider {
-        Provider::Configured => proto::protocol::CONFIGURED_FAILOVER,
-        Provider::Hedging => proto::protocol::HEDGING_FAILOVER,
-    };
+    let class = proto::protocol::CONFIGURED_FAILOVER;
     put(format!("dfs.client.failover.proxy.provider.{name}"), class, "How the active is looked for.");
     put(
         "dfs.ha.fencing.methods".into(),
@@ -259,7 +239,6 @@ mod tests {
             members: Vec::new(),
             nameservice: "clover".into(),
             http: Vec::new(),
-            provider: Provider::Configured,
             replication: Some(2),
             force,
         }

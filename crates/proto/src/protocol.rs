@@ -22,10 +22,9 @@ pub const REFRESH_AUTHORIZATION_POLICY: &str =
 pub const REFRESH_USER_MAPPINGS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 pub const GET_USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 
-/// How stock clients of a group find its active: the classes that their configuration names.
+/// How stock clients of a group find its active: the class that their configuration names.
 pub const CONFIGURED_FAILOVER: &str =
     "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider";
-pub const HEDGING_FAILOVER: &str = "org.apache.hadoop.hdfs.server.namenode.ha.RequestHedgingProxyProvider";
 
 /// Clover's own: operators and members speak them.
 pub const ADMIN: &str = "org.clover.AdminProtocol";

@@ -9,7 +9,7 @@ def run(scene_of):
     with scene_of(members=4) as scene:
         scene.start_load("hadoop", first=scene.cluster.wait_active())
         scene.start_native()
-        scene.start_load("hedging", provider="hedging", size=scene.options.size._replace(data=0, stream=0))
+        scene.start_load("hedging", provider="RequestHedging", size=scene.options.size._replace(data=0, stream=0))
         rounds = 1 if scene.options.is_slice else 10 if scene.options.is_long else 3
         for _ in range(rounds):
             scene.rest(2, 4)
