@@ -23,15 +23,18 @@ impl World {
         }
         for (id, needed) in room.needed.blocks.iter().filter(|(_, needed)| needed.is_complete) {
             let located = map.locations(*id, Reader::default(), 0, base::Moment::default());
+            // Where all replicas are bad, readers are told of those, as in HDFS.
             let mut known: Vec<usize> = located
                 .iter()
+                .filter(|located| !located.corrupt)
                 .flat_map(|located| &located.locations)
                 .map(|location| super::room::server_of(location.server.uuid()))
                 .collect();
             known.sort_unstable();
             let holders = room.holders(&needed.block);
             let was_lost = room.needed.gone.contains(id);
-            check::replicas_come_to_rest::known(&needed.block, &known, &holders, was_lost)?;
+            check::replicas_come_to_rest::known(&needed.block, &known, &holders, was_lost)
+                .map_err(|broken| format!("{broken}; the data servers have {:?}", room.replicas_of(*id)))?;
             let wanted = usize::from(needed.replication).min(room.servers.len());
             check::replicas_come_to_rest::enough(&needed.block, &holders, wanted)?;
         }

@@ -1,8 +1,12 @@
 //! The data servers of a cluster, with the network between them and the members.
 
-use super::{data_server::DataServer, needed::NeededBlocks, words::Event};
+use super::{
+    data_server::{DataServer, Replica},
+    needed::NeededBlocks,
+    words::Event,
+};
 use crate::dice::Dice;
-use base::Block;
+use base::{Block, BlockId};
 use blocks::{Config, Rules, SafeModeConfig};
 use std::collections::BTreeSet;
 
@@ -92,6 +96,12 @@ impl DataRoom {
     }
 
     /// The data servers that have a good replica of the block on their disks, whether they run or not.
+    /// The replicas of a block in whatever state, with their data servers.
+    pub fn replicas_of(&self, id: BlockId) -> Vec<(usize, Replica)> {
+        let found = |(server, it): (usize, &DataServer)| Some((server, *it.replicas.get(&id)?));
+        self.servers.iter().enumerate().filter_map(found).collect()
+    }
+
     pub fn holders(&self, block: &Block) -> Vec<usize> {
         (0..self.servers.len()).filter(|server| self.servers[*server].has_good(block)).collect()
     }
