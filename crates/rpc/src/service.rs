@@ -43,6 +43,9 @@ pub struct Call {
     pub state_id: Option<i64>,
     /// The name that the client's program gives itself, for the audit log.
     pub caller_context: Option<Arc<str>>,
+    /// Whether another server of the cluster has passed the call on, which has looked at the client's proofs. Only what opens an envelope
+    /// of such a server says so. Where the answer goes is another matter: the [`Replier`] knows it.
+    pub is_forwarded: bool,
 }
 
 impl Call {
@@ -95,7 +98,7 @@ impl Replier {
         })
     }
 
-    /// A replier for a call that came inside another call: `take` gets the answer.
+    /// A replier for a call that has no connection of its own, such as one that came inside another call: `take` gets the answer.
     pub fn captured(take: impl FnOnce(Answer) + Send + Sync + 'static) -> Self {
         Self { way: Some(Way::Captured(Box::new(take))), state_id: None, watch: None }
     }
@@ -110,11 +113,6 @@ impl Replier {
     pub fn unwatched(mut self) -> Self {
         self.watch = None;
         self
-    }
-
-    /// Whether the call came in another call's wrapping.
-    pub fn is_captured(&self) -> bool {
-        matches!(self.way, Some(Way::Captured(_)))
     }
 
     /// Whether the client no longer waits for the answer: the client has closed the connection, or it broke.

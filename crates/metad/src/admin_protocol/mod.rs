@@ -50,7 +50,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             }
         }
         // The member that has passed it on has seen the proof.
-        _ if reply.is_captured() => carry_out(core, call, reply),
+        _ if call.is_forwarded => carry_out(core, call, reply),
         order => reply.fs_error(&proof::wanted(order)),
     }
 }

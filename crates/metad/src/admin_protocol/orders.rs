@@ -179,7 +179,7 @@ pub(super) fn pass_on(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some(runtime) = core.partition.forwarder.runtime() else {
         return refuse(reply, "this metadata server is not ready");
     };
-    if reply.is_captured() {
+    if call.is_forwarded {
         return refuse(
             reply,
             format!("member {} is not active (any more)", core.partition.member.me().member),

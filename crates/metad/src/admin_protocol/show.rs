@@ -23,7 +23,7 @@ pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
     };
     let core = core.clone();
     drop(runtime.spawn(async move {
-        let mut answer = match of_the_active(&core.partition, &call, &reply).await {
+        let mut answer = match of_the_active(&core.partition, &call).await {
             Ok(answer) => return reply.ok(&answer),
             Err(None) => of_this_member(&core.partition),
             Err(Some(reason)) => p::GetGroupResponseProto {
@@ -40,9 +40,8 @@ pub fn get_group(core: &Arc<Core>, call: Call, is_local: bool, reply: Replier) {
 async fn of_the_active(
     partition: &Partition,
     call: &Call,
-    reply: &Replier,
 ) -> Result<p::GetGroupResponseProto, Option<String>> {
-    if partition.member.is_serving() || reply.is_captured() {
+    if partition.member.is_serving() || call.is_forwarded {
         return Err(None);
     }
     let ForwardResponseProto { response, refusal, is_elsewhere, .. } =

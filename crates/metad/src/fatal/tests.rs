@@ -19,6 +19,7 @@ fn call(request: &'static [u8]) -> Call {
         connection: 0,
         state_id: None,
         caller_context: None,
+        is_forwarded: false,
     }
 }
 

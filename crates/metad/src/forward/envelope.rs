@@ -197,6 +197,7 @@ pub fn open(
         connection: 0,
         state_id: request.state_id,
         caller_context: request.caller_context.map(Arc::from),
+        is_forwarded: true,
     };
     Ok(Opened { user: request.user, real_user: request.real_user, call })
 }

@@ -148,7 +148,7 @@ impl Forwarder {
         let Some(inner) = &self.inner else {
             return reply.fs_error(&FsError::NotActive("This metadata server does not serve.".into()));
         };
-        if reply.is_captured() {
+        if call.is_forwarded {
             // The call has been forwarded once: the member that did so looks for the active again.
             let text = if fate == Fate::Unknown { BEGUN } else { "" };
             return reply.error(RpcError::application(ELSEWHERE, text));

@@ -216,6 +216,24 @@ async fn a_standby_hands_a_call_to_the_active_as_the_client_has_made_it() {
     assert_eq!(standby.fake.forwarder.numbers().forwarded, 1);
 }
 
+/// Where an answer goes says nothing about the way that its call has come.
+#[tokio::test]
+async fn a_call_whose_answer_goes_to_no_connection_is_passed_on_unless_it_was_passed_on_before() {
+    let (active, standby) = two(patient());
+    active.serves(1);
+    standby.follows(&active, 1);
+    let ask = |is_forwarded| {
+        let (answer, heard) = tokio::sync::oneshot::channel();
+        let reply = Replier::captured(move |told: rpc::Answer| drop(answer.send(told.result)));
+        standby.fake.answer(Call { is_forwarded, ..sample() }, reply);
+        heard
+    };
+    assert!(ask(false).await.unwrap().is_ok());
+    assert_eq!(active.paths(), ["/a"]);
+    assert!(ask(true).await.unwrap().is_err(), "whoever passed it on is told to look elsewhere");
+    assert_eq!(active.paths(), ["/a"]);
+}
+
 #[tokio::test]
 async fn a_refusal_passes_unchanged() {
     let (active, standby) = two(patient());
@@ -386,6 +404,7 @@ fn sample() -> Call {
         connection: 0,
         state_id: None,
         caller_context: Some("job_7".into()),
+        is_forwarded: false,
     }
 }
 
@@ -411,6 +430,7 @@ fn what_is_put_into_an_envelope_comes_out_of_it() {
     assert_eq!(out.caller.to_string(), "ann via knox");
     assert_eq!(out.caller_context.as_deref(), Some("job_7"));
     assert!(out.caller.is_member_of("staff"));
+    assert!(!call.is_forwarded && out.is_forwarded);
 }
 
 #[test]

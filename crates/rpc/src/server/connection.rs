@@ -515,6 +515,7 @@ impl Connection {
             connection: self.number,
             state_id: header.state_id,
             caller_context,
+            is_forwarded: false,
         };
         match Replier::new(to, &self.outbox, self.inbox.paid()) {
             Some(replier) => service.call(call, replier),
