@@ -9,7 +9,7 @@
 //! A snapshot's content does not change, with two exceptions: the places of blocks that the present file shares with
 //! it, and the policies of inodes that were moved since. One mark stands for all of those.
 
-use crate::{Namespace, path::Path, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
+use crate::{Namespace, path::Path, paths::Paths, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
 use base::InodeId;
 use rapidhash::v3::rapidhash_v3;
 
@@ -58,6 +58,34 @@ pub enum Reach {
     Itself,
     /// To the children of that as well.
     Children,
+}
+
+/// The part of the tree that a look depends on.
+#[derive(Clone, Debug)]
+pub enum Sight<'a> {
+    /// No inode.
+    Nothing,
+    /// The inodes that these paths name, and the way there.
+    Paths(Paths<'a>),
+    /// The inodes that these paths name, the way there, and the children of those inodes.
+    Listings(Paths<'a>),
+    /// More than can be told apart from edits in flight.
+    Everything,
+}
+
+impl Sight<'_> {
+    /// Adds the marks of what an answer about this part of the tree rests on. False: it may rest on anything.
+    #[must_use]
+    pub fn marks(self, ns: &Namespace, seen: &mut Vec<Mark>) -> bool {
+        let (mut paths, reach) = match self {
+            Self::Nothing => return true,
+            Self::Paths(paths) => (paths, Reach::Itself),
+            Self::Listings(paths) => (paths, Reach::Children),
+            Self::Everything => return false,
+        };
+        seen.reserve(32);
+        paths.all(|path| ns.seen_on(path, reach, seen))
+    }
 }
 
 /// Takes down what an edit changes.

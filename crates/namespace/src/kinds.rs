@@ -1,4 +1,5 @@
-//! The code that is the same for each kind of edit and of request. The tables that name them are in `ops.rs`.
+//! The code that is the same for each kind of edit, of request for a change and of read. The tables that name them are in `ops.rs` and
+//! `reads.rs`.
 
 /// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
 pub(crate) const MKDIRS_WITH_ACLS: u8 = 36;
@@ -110,4 +111,52 @@ macro_rules! requests {
     };
 }
 
-pub(crate) use {kinds, requests};
+/// The kinds of reads, each with the type of its request.
+macro_rules! reads {
+    ($($name:ident($module:ident::$type:ident)),* $(,)?) => {
+        /// A client's request for a look at the namespace.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Read {
+            $($name($module::$type),)*
+        }
+
+        /// What a [`Read`] finds.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
+        pub enum Seen<'ns> {
+            $($name(<$module::$type as $crate::Readable>::Seen<'ns>),)*
+        }
+
+        $(impl From<$module::$type> for Read {
+            fn from(request: $module::$type) -> Self {
+                Self::$name(request)
+            }
+        })*
+
+        impl $crate::Readable for Read {
+            type Seen<'ns> = Seen<'ns>;
+
+            fn method(&self) -> &'static str {
+                match self { $(Self::$name(request) => $crate::Readable::method(request),)* }
+            }
+
+            fn paths(&self) -> $crate::Paths<'_> {
+                match self { $(Self::$name(request) => $crate::Readable::paths(request),)* }
+            }
+
+            fn compared(&self) -> Option<[&str; 2]> {
+                match self { $(Self::$name(request) => $crate::Readable::compared(request),)* }
+            }
+
+            fn sight(&self) -> $crate::Sight<'_> {
+                match self { $(Self::$name(request) => $crate::Readable::sight(request),)* }
+            }
+
+            fn look<'ns>(&self, ns: &'ns $crate::Namespace, ctx: &$crate::Context<'ns>) -> base::FsResult<Seen<'ns>> {
+                match self { $(Self::$name(request) => $crate::Readable::look(request, ns, ctx).map(Seen::$name),)* }
+            }
+        }
+    };
+}
+
+pub(crate) use {kinds, reads, requests};

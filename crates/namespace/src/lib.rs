@@ -5,7 +5,8 @@
 //! request against the tree and resolves everything (time, ids, user, reply) into an [`Edit`]. The edit's rules stand
 //! beside it, behind the trait of `operation.rs`: what it answers, marks for readers, changes of snapshots and charges to
 //! quotas, and `apply`, which carries it out on every member, decides nothing and refuses nothing. A plan may come to more
-//! than an edit: a [`Step`] says what is to be done next. Reads are in [`reads`].
+//! than an edit: a [`Step`] says what is to be done next. A read is a file of [`reads`], and a request for one is a value as well, a
+//! [`Read`]: it says which part of the tree it looks at ([`Sight`]), and looks.
 //!
 //! This crate must never know a clock, a disk, a socket, randomness, or where a block's replicas are: what a
 //! plan needs to know of them comes in as an argument ([`Context`], [`BlockFacts`]). Nothing that depends on
@@ -48,6 +49,7 @@ pub mod preserve;
 pub mod privilege;
 pub mod protected;
 pub mod quota;
+mod readable;
 pub mod reads;
 pub mod renewals;
 mod reply;
@@ -72,7 +74,7 @@ pub use context::{BlockFacts, Context};
 pub use digest::fingerprint;
 pub use epoch::NewEpoch;
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
-pub use footprint::{Mark, Reach};
+pub use footprint::{Mark, Reach, Sight};
 pub use image::{ImageError, Snapshot};
 pub use lease_watch::LeaseWatch;
 pub use level::GroupLevel;
@@ -85,6 +87,8 @@ pub use plannable::Plannable;
 pub use privilege::Privileged;
 pub use protected::ProtectedDirectories;
 pub use quota::{Amounts, Quota};
+pub use readable::{Readable, Walkable};
+pub use reads::{Read, Seen};
 pub use renewals::Renewals;
 pub use reply::{Reply, RetryLookup};
 pub use retry::{Origin, WINDOW_MS as RETRY_WINDOW_MS};

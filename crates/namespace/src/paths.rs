@@ -15,6 +15,11 @@ impl<'a> Paths<'a> {
         Self { named: [paths.next(), paths.next()], more: &[] }
     }
 
+    /// All paths of a list.
+    pub(crate) fn all(paths: &'a [String]) -> Self {
+        Self { named: [None, None], more: paths }
+    }
+
     /// A path, and a list of others behind it.
     pub(crate) fn with(path: &'a str, more: &'a [String]) -> Self {
         Self { named: [Some(path), None], more }
@@ -31,5 +36,11 @@ impl<'a> Iterator for Paths<'a> {
         let (path, rest) = self.more.split_first()?;
         self.more = rest;
         Some(path)
+    }
+}
+
+impl<'a> From<&'a str> for Paths<'a> {
+    fn from(path: &'a str) -> Self {
+        Self::of([path])
     }
 }

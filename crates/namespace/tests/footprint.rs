@@ -4,18 +4,17 @@
 mod common;
 
 use base::{Block, Caller, Epoch, Sn, Timestamp, TxId};
-use common::{Dice, World};
+use common::{Dice, World, reads};
 use namespace::{
-    Context, Edit, Mark, Namespace, Reach, Step,
+    Context, Edit, Mark, Namespace, Reach, Readable, Sight, Step,
     acl::{AclEntry, Kind, Scope},
     ops,
-    reads::{
-        check_access, get_acl_status, get_block_locations, get_file_info, get_listing, get_storage_policy,
-        get_xattrs,
-    },
     xattr::{Space, XattrName},
 };
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    fmt::Write,
+};
 
 /// All paths of up to three components.
 fn paths() -> Vec<String> {
@@ -33,39 +32,37 @@ fn paths() -> Vec<String> {
     paths
 }
 
-/// The answers to all questions about a path, its children apart, asked by the superuser and by another user.
-fn answer(ns: &Namespace, ctx: &Context<'_>, path: &str) -> String {
+/// The answers to all reads about a path, asked by the superuser and by another user: of those that look at the path alone, and of those
+/// that look at its children as well.
+fn answer(ns: &Namespace, ctx: &Context<'_>, path: &str) -> (String, String) {
     let bob = Caller::simple("bob", &["staff"]);
     let as_bob = Context { caller: &bob, ..*ctx };
-    let asked = |ctx: &Context<'_>| {
-        format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            get_file_info::get(ns, ctx, path),
-            get_file_info::is_closed(ns, ctx, path),
-            get_block_locations::get(ns, ctx, path, 0, i64::MAX as u64),
-            get_acl_status::get(ns, ctx, path),
-            get_xattrs::get(ns, ctx, path, &[]),
-            get_storage_policy::get(ns, ctx, path).map(|policy| policy.id),
-            check_access::check(ns, ctx, path, 4),
-        )
-    };
-    format!("{} {}", asked(ctx), asked(&as_bob))
-}
-
-fn listing(ns: &Namespace, ctx: &Context<'_>, path: &str) -> String {
-    format!("{:?}", get_listing::get(ns, ctx, path, b"", true))
+    let (mut itself, mut children) = (String::new(), String::new());
+    for read in reads::about(path) {
+        let told = match read.sight() {
+            Sight::Paths(_) => &mut itself,
+            Sight::Listings(_) => &mut children,
+            other => panic!("{read:?} looks at {other:?}"),
+        };
+        write!(told, "{:?} {:?}", read.look(ns, ctx), read.look(ns, &as_bob)).unwrap();
+    }
+    (itself, children)
 }
 
 type Answers = Vec<(String, String)>;
 
 fn answers(ns: &Namespace, ctx: &Context<'_>, paths: &[String]) -> Answers {
-    paths.iter().map(|path| (answer(ns, ctx, path), listing(ns, ctx, path))).collect()
+    paths.iter().map(|path| answer(ns, ctx, path)).collect()
 }
 
 /// Whether an answer rests on nothing of these.
 fn is_certain(ns: &Namespace, path: &str, reach: Reach, touched: &BTreeSet<Mark>) -> bool {
+    let sight = match reach {
+        Reach::Itself => Sight::Paths(path.into()),
+        Reach::Children => Sight::Listings(path.into()),
+    };
     let mut seen = Vec::new();
-    ns.seen_on(path, reach, &mut seen) && !seen.iter().any(|mark| touched.contains(mark))
+    sight.marks(ns, &mut seen) && !seen.iter().any(|mark| touched.contains(mark))
 }
 
 /// Follows a journal, edit by edit, and remembers what was answered in the last states.

@@ -6,7 +6,7 @@ mod common;
 use base::{Block, Caller, FsError, FsResult, InodeId};
 use common::World;
 use namespace::{
-    Limits,
+    Limits, Walkable,
     ops::set_quota::{CLEAR, KEEP},
     reads::{
         get_content_summary::{ContentSummary, Walk},
@@ -210,8 +210,8 @@ fn a_deleted_file_that_was_being_written_is_closed_with_what_a_snapshot_shows_of
 
 fn diff(world: &World, from: &str, to: &str) -> FsResult<Vec<String>> {
     let cursor = DiffCursor { path: Vec::new(), index: -1 };
-    let request = get_snapshot_diff::Request { path: "/q", from, to, cursor };
-    let page = get_snapshot_diff::get(&world.ns, &world.context(None), &request)?.page;
+    let request = get_snapshot_diff::Request { path: "/q".into(), from: from.into(), to: to.into(), cursor };
+    let page = request.walk(&world.ns, &world.context(None))?.page;
     let modified = page.modified.iter().map(|entry| String::from_utf8_lossy(&entry.path).into_owned());
     Ok(modified.collect())
 }

@@ -7,7 +7,7 @@ use common::{HOLDER, World};
 use namespace::{
     Limits, Planned, Reply, RetryLookup, ops,
     ops::create::flag,
-    reads::{check_access, get_block_locations, get_file_info, get_listing},
+    reads::{check_access, get_block_locations, get_erasure_coding_policy, get_file_info, get_listing},
 };
 
 fn create_with(world: &mut World, change: impl FnOnce(&mut ops::create::Request)) -> FsResult<Reply> {
@@ -553,7 +553,7 @@ fn a_question_about_the_policy_of_dot_snapshot_has_an_answer() {
     let mut world = World::new(1);
     assert_eq!(world.mkdirs("/d", true), Ok(true));
     let asked =
-        |world: &World, path: &str| check_access::check_for_policy(&world.ns, &world.context(None), path);
+        |world: &World, path: &str| get_erasure_coding_policy::check(&world.ns, &world.context(None), path);
     // HDFS looks at the last name of the path, and not whether the directory has snapshots.
     for path in ["/d", "/d/.snapshot", "/d/none/.snapshot"] {
         assert_eq!(asked(&world, path), Ok(()), "{path}");

@@ -5,7 +5,7 @@ mod common;
 use base::{Block, FsError, InodeId};
 use common::{Dice, World};
 use namespace::{
-    Limits,
+    Limits, Walkable,
     reads::{get_file_info, get_listing},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -417,8 +417,9 @@ fn a_diff_of_what_is_not_there_is_first_of_all_not_under_a_root() {
     assert_eq!(world.mkdirs("/other", true), Ok(true));
     let diff = |path: &str| {
         let cursor = DiffCursor { path: Vec::new(), index: -1 };
-        let request = get_snapshot_diff::Request { path, from: "s", to: "", cursor };
-        get_snapshot_diff::get(&world.ns, &world.context(None), &request).map(|_| ())
+        let request =
+            get_snapshot_diff::Request { path: path.into(), from: "s".into(), to: String::new(), cursor };
+        request.walk(&world.ns, &world.context(None)).map(|_| ())
     };
     let absent = |path: &str| Err(FsError::NotFound(format!("Directory does not exist: {path}")));
     // The root directory of HDFS counts as snapshottable, those below it do not.
@@ -452,12 +453,13 @@ fn a_diff_of_much_takes_steps_and_checks_rights_once() {
     world.caller = base::Caller::simple("bob", &[]);
     let mut look = Look::default();
     let mut cursor = DiffCursor { path: Vec::new(), index: -1 };
+    let (path, from, to) = ("/d".into(), "s".into(), String::new());
+    let request = get_snapshot_diff::Request { path, from, to, cursor: cursor.clone() };
     let mut pages = Vec::new();
     loop {
-        let request = get_snapshot_diff::Request { path: "/d", from: "s", to: "", cursor: cursor.clone() };
         let mut steps = 1;
         let page = loop {
-            match look.step(&world.ns, &world.context(None), &request).unwrap() {
+            match look.step(&world.ns, &world.context(None), &request, &cursor).unwrap() {
                 Some(answer) => break answer.page,
                 None => steps += 1,
             }
@@ -472,14 +474,13 @@ fn a_diff_of_much_takes_steps_and_checks_rights_once() {
     assert!(first.0 == 1 && first.1 >= 20, "100 directories are checked, and compared: {pages:?}");
     assert_eq!(second, (1, 1), "the rights were looked at for the first page");
     // A snapshot that is deleted between two steps is gone.
-    let request = get_snapshot_diff::Request { path: "/d", from: "s", to: "", cursor };
     let mut look = Look::default();
-    assert_eq!(look.step(&world.ns, &world.context(None), &request), Ok(None));
+    assert_eq!(request.step(&mut look, &world.ns, &world.context(None)), Ok(None));
     world.caller = base::Caller::simple("hdfs", &[]);
     assert!(world.delete_snapshot("/d", "s").is_ok());
     world.caller = base::Caller::simple("bob", &[]);
     let gone = loop {
-        match look.step(&world.ns, &world.context(None), &request) {
+        match request.step(&mut look, &world.ns, &world.context(None)) {
             Ok(None) => {}
             other => break other,
         }
@@ -596,9 +597,13 @@ fn a_diff_tells_what_looking_at_everything_tells_however_it_is_paged() {
                         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
                     let mut cursor = DiffCursor { path: Vec::new(), index: -1 };
                     let is_from_earlier = loop {
-                        let request =
-                            get_snapshot_diff::Request { path: root, from, to, cursor: cursor.clone() };
-                        let answer = get_snapshot_diff::get(&run.world.ns, &ctx, &request);
+                        let request = get_snapshot_diff::Request {
+                            path: root.clone(),
+                            from: from.clone(),
+                            to: to.into(),
+                            cursor: cursor.clone(),
+                        };
+                        let answer = request.walk(&run.world.ns, &ctx);
                         let answer = answer.unwrap_or_else(|error| panic!("{error}"));
                         let page = answer.page;
                         for entry in page.modified {

@@ -38,10 +38,7 @@ pub fn lines(method: &str, request: &[u8]) -> Vec<Audited> {
         shows,
         verdict,
     };
-    let snapshot = |name: Option<String>| match (fields.text(1), name.filter(|name| !name.is_empty())) {
-        (Some(root), Some(name)) => Some(format!("{}/.snapshot/{name}", root.trim_end_matches('/'))),
-        (root, _) => root,
-    };
+    let snapshot = |name: Option<String>| in_snapshot(fields.text(1), name.as_deref().unwrap_or_default());
     match row.paths {
         Paths::None => vec![line(None, None)],
         Paths::One => vec![line(fields.text(1), None)],
@@ -51,6 +48,41 @@ pub fn lines(method: &str, request: &[u8]) -> Vec<Audited> {
         Paths::Concat => vec![line(Some(format!("[{}]", fields.texts(2).join(", "))), fields.text(1))],
         Paths::Snapshot => vec![line(snapshot(fields.text(2)), None)],
         Paths::TwoSnapshots => vec![line(snapshot(fields.text(2)), snapshot(fields.text(3)))],
+    }
+}
+
+/// The lines of a read, as [`lines`] makes them of its bytes: of the name of its call, the paths that it names, and the names of the
+/// two snapshots that it compares, if it compares any.
+pub fn lines_of_read<'a>(
+    method: &str,
+    mut paths: impl Iterator<Item = &'a str>,
+    compared: Option<[&str; 2]>,
+) -> Vec<Audited> {
+    let Some(row) = methods::method(method) else { return Vec::new() };
+    let Some(methods::Logged { command, shows, verdict }) = row.logged else { return Vec::new() };
+    let line = |source: Option<String>, destination: Option<String>| Audited {
+        command: Cow::Borrowed(command),
+        source,
+        destination,
+        shows,
+        verdict,
+    };
+    match (row.paths, compared) {
+        (Paths::None, _) => vec![line(None, None)],
+        (Paths::Many, _) => paths.map(|path| line(Some(path.to_owned()), None)).collect(),
+        (Paths::TwoSnapshots, Some([from, to])) => {
+            let root = paths.next().map(str::to_owned);
+            vec![line(in_snapshot(root.clone(), from), in_snapshot(root, to))]
+        }
+        _ => vec![line(paths.next().map(str::to_owned), None)],
+    }
+}
+
+/// The path of a snapshot of this directory; of the directory itself, if the name is empty.
+fn in_snapshot(root: Option<String>, name: &str) -> Option<String> {
+    match root {
+        Some(root) if !name.is_empty() => Some(format!("{}/.snapshot/{name}", root.trim_end_matches('/'))),
+        root => root,
     }
 }
 

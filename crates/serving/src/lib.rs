@@ -29,6 +29,6 @@ pub use commit_queue::{CommitQueue, Waits};
 pub use decide::{Basis, Decision, Known, decide, note};
 pub use parked::Parked;
 pub use refusals::Refusals;
-pub use tree::{ApplyError, Said, Sight, Tree, apply_entry, digest_of};
+pub use tree::{ApplyError, Said, Tree, apply_entry, digest_of};
 pub use unproved::{Fate, Full, ProofSettings, Question, Reign, Step, Unproved};
 pub use until::{LOGS, Log, Until};

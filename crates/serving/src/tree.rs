@@ -9,23 +9,12 @@ use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
 use bytes::Bytes;
 use group::{EpochStart, StateDigest};
 use namespace::{
-    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Reach, older_calls::Noted, ops::Body,
+    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Sight, older_calls::Noted, ops::Body,
 };
 use std::error::Error as StdError;
 
 /// An entry of the log cannot be applied.
 pub type ApplyError = Box<dyn StdError + Send + Sync>;
-
-/// The part of the tree that a read looks at.
-#[derive(Clone, Copy, Debug)]
-pub enum Sight<'a> {
-    /// The inodes that these paths name, and the way there.
-    Paths(&'a [&'a str]),
-    /// The inodes that these paths name, the way there, and the children of those inodes.
-    Listings(&'a [&'a str]),
-    /// More than can be told apart from edits in flight.
-    Everything,
-}
 
 /// The namespace with what is known of its edits in flight.
 pub struct Tree {
@@ -177,24 +166,18 @@ impl Tree {
         Until::own(self.namespace.applied().sn)
     }
 
-    /// What has to be certain before an answer about what was in sight may go out, while everything up to `certain` is known to
-    /// be. `None`: the answer need not wait.
+    /// What has to be certain before an answer to a look at this part of the tree may go out, while everything up to `certain` is
+    /// known to be. `None`: the answer need not wait.
     pub fn rests_on(&self, certain: Until, sight: Sight<'_>) -> Option<Until> {
         if self.shows().is_over(&certain) {
             return None;
         }
-        let rests_on = match sight {
-            Sight::Everything => self.shows(),
-            Sight::Paths(paths) => self.rests_on_paths(paths, Reach::Itself),
-            Sight::Listings(paths) => self.rests_on_paths(paths, Reach::Children),
+        let mut seen = Vec::new();
+        let rests_on = match sight.marks(&self.namespace, &mut seen) {
+            true => self.doubt.until(&seen),
+            false => self.shows(),
         };
         (!rests_on.is_over(&certain)).then_some(rests_on)
-    }
-
-    fn rests_on_paths(&self, paths: &[&str], reach: Reach) -> Until {
-        let mut seen = Vec::with_capacity(32);
-        let is_known = paths.iter().all(|path| self.namespace.seen_on(path, reach, &mut seen));
-        if is_known { self.doubt.until(&seen) } else { self.shows() }
     }
 
     /// The digest right behind the last entry applied.
@@ -263,12 +246,12 @@ mod tests {
         // Another member's entry, inherited by this one.
         let edit = mkdir(&tree, "/c");
         tree.apply_ahead(at(2), &Said::Edit(edit), &Bytes::new()).unwrap();
-        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/a/b"])), Some(Until::own(Sn(1))));
-        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/c"])), Some(Until::own(Sn(2))));
-        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths(&["/d"])), None);
-        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Listings(&["/"])), Some(Until::own(Sn(2))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths("/a/b".into())), Some(Until::own(Sn(1))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths("/c".into())), Some(Until::own(Sn(2))));
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Paths("/d".into())), None);
+        assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Listings("/".into())), Some(Until::own(Sn(2))));
         assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Everything), Some(Until::own(Sn(2))));
-        assert_eq!(tree.rests_on(Until::own(Sn(1)), Sight::Paths(&["/a/b"])), None);
+        assert_eq!(tree.rests_on(Until::own(Sn(1)), Sight::Paths("/a/b".into())), None);
         assert_eq!(tree.rests_on(Until::own(Sn(2)), Sight::Everything), None);
         tree.forget_committed(Sn(2));
         assert!(tree.doubt.is_empty());

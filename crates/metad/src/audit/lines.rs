@@ -3,7 +3,7 @@
 use crate::{core::Core, partition::Partition};
 use base::{Caller, Timestamp, caller::Authentication};
 use bytes::Bytes;
-use namespace::reads::get_file_info;
+use namespace::{Readable, reads::get_file_info};
 use proto::{
     audit::{self, Audited},
     exception,
@@ -14,10 +14,24 @@ use std::{fmt::Write, net::IpAddr, sync::Arc};
 
 /// Has the answer to a call written down, if calls of its kind are and the log is on.
 pub fn watch(core: &Arc<Core>, call: &Call, reply: Replier) -> Replier {
-    if core.audit.is_none() {
-        return reply;
+    match core.audit {
+        Some(_) => watched(core, call, reply, audit::lines(call.method, &call.request)),
+        None => reply,
     }
-    let lines = audit::lines(call.method, &call.request);
+}
+
+/// Has the answer to a read written down, likewise. Nothing of its message is looked at: its value says what it is about.
+pub fn watch_read(core: &Arc<Core>, call: &Call, reply: Replier, read: &impl Readable) -> Replier {
+    match core.audit {
+        Some(_) => {
+            let lines = audit::lines_of_read(read.method(), read.paths(), read.compared());
+            watched(core, call, reply, lines)
+        }
+        None => reply,
+    }
+}
+
+fn watched(core: &Arc<Core>, call: &Call, reply: Replier, lines: Vec<Audited>) -> Replier {
     if lines.is_empty() {
         return reply;
     }

@@ -1,6 +1,6 @@
 //! Access control lists.
 
-use super::calls::{self, Sight, decode};
+use super::calls::{self, asked, decode};
 use crate::core::Core;
 use namespace::{
     acl::{AclEntry, Kind, Scope},
@@ -78,9 +78,9 @@ fn entry_to(entry: &AclEntry) -> p::AclEntryProto {
 }
 
 pub fn get_acl_status(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetAclStatusRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        let status = get_acl_status::get(&tree.namespace, context, &request.src)?;
+    let read = |message: p::GetAclStatusRequestProto| get_acl_status::Request { path: message.src };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, status| {
         Ok(p::GetAclStatusResponseProto {
             result: p::AclStatusProto {
                 owner: status.owner.to_owned(),

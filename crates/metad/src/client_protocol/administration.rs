@@ -1,15 +1,12 @@
 //! The orders of operators: `hdfs dfsadmin`.
 
-use super::{
-    calls::{self, Sight},
-    decode, refuse_in_safe_mode, require_superuser,
-};
+use super::{calls, decode, refuse_in_safe_mode, require_superuser};
 use crate::{
     core::Core,
     partition::{Partition, upgrade},
 };
 use base::{FsError, Level};
-use namespace::Privileged;
+use namespace::{Privileged, Sight};
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
 use serving::admission;
@@ -204,8 +201,7 @@ pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
 /// The number of the last entry that has committed.
 pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetCurrentEditLogTxidRequestProto>(&call, reply) else { return };
-    // It looks at no inode.
-    calls::read(core, &call, reply, Sight::Paths(&[]), |_, _| {
+    calls::once_certain(core, &call, reply, Sight::Nothing, || {
         require_superuser(core, &call, Privileged::GetCurrentEditLogTxid)?;
         Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.partition.commit.committed().0 as i64 })
     });

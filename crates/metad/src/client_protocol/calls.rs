@@ -12,15 +12,15 @@ use super::{
     leading,
 };
 use crate::{
+    audit::lines,
     core::Core,
     older_answers::lookups,
     partition::{Partition, turn::Turn},
 };
 use base::{Epoch, FsResult};
-use namespace::{Context, Reply, Request};
+use namespace::{Context, Readable, Reply, Request, Sight};
 use prost::Message;
 use rpc::{Call, Replier};
-pub use serving::Sight;
 use serving::{Basis, Tree, admission};
 use std::sync::Arc;
 
@@ -44,22 +44,52 @@ pub fn begin(partition: &Partition) -> Option<Epoch> {
     partition.member.answers().then_some(epoch)
 }
 
-/// A read: answered by this very thread, unless it may have seen an edit that is not yet durable.
-pub fn read<A: Answer>(
+/// Decodes the message of a read and makes its value, or answers with why not. The audit log hears how the read ends.
+pub fn asked<M: Message + Default + prost::Name, R: Readable>(
     core: &Arc<Core>,
     call: &Call,
     reply: Replier,
-    sight: Sight<'_>,
-    look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
+    read: impl FnOnce(M) -> R,
+) -> Option<(R, Replier)> {
+    let (message, reply) = decode::<M>(call, reply)?;
+    let read = read(message);
+    let reply = lines::watch_read(core, call, reply, &read);
+    Some((read, reply))
+}
+
+/// A read: answered by this very thread, unless it may have seen an edit that is not yet durable. `answer` shapes what the
+/// look has found, while the tree is at hand.
+pub fn read<R: Readable, A: Answer>(
+    core: &Arc<Core>,
+    call: &Call,
+    reply: Replier,
+    read: &R,
+    answer: impl for<'t> FnOnce(&'t Tree, R::Seen<'t>) -> FsResult<A>,
 ) {
     match begin(&core.partition) {
-        Some(epoch) => read_since(core, epoch, call, reply, sight, look),
+        Some(epoch) => answer_since(core, epoch, call, reply, read.sight(), |tree, context| {
+            answer(tree, read.look(&tree.namespace, context)?)
+        }),
         None => hand_over(core, call.clone(), reply),
     }
 }
 
-/// Answers a read like [`read`], for a read that was begun in `epoch`.
-pub fn read_since<A: Answer>(
+/// Gives an answer that is no read of the tree, once all edits in sight have committed.
+pub fn once_certain<A: Answer>(
+    core: &Arc<Core>,
+    call: &Call,
+    reply: Replier,
+    sight: Sight<'_>,
+    answer: impl FnOnce() -> FsResult<A>,
+) {
+    match begin(&core.partition) {
+        Some(epoch) => answer_since(core, epoch, call, reply, sight, |_, _| answer()),
+        None => hand_over(core, call.clone(), reply),
+    }
+}
+
+/// Answers a read that was begun in `epoch`, once the edits in sight have committed.
+pub fn answer_since<A: Answer>(
     core: &Arc<Core>,
     epoch: Epoch,
     call: &Call,

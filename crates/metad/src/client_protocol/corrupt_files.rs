@@ -30,7 +30,7 @@ pub fn list_corrupt_file_blocks(core: &Arc<Core>, call: Call, reply: Replier) {
     let last = request.cookie.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut last, mut files) = (BlockId(last), Vec::new());
     let blocks = core.partition.blocks.clone();
-    walks::read(core, call, reply, move |tree, _| {
+    walks::in_slices(core, call, reply, move |tree, _| {
         let map = blocks.lock();
         for (looked_at, (block, inode)) in map.files_of_lost_blocks(last).enumerate() {
             if looked_at == SLICE {

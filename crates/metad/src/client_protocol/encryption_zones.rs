@@ -1,12 +1,12 @@
 //! Encryption zones, as HDFS answers where no key provider is configured: there are none, and none can be made.
 
 use super::{
-    calls::{self, Sight},
+    calls::{self, asked},
     decode, refuse_in_safe_mode, require_superuser,
 };
 use crate::core::Core;
 use base::FsError;
-use namespace::{Privileged, reads};
+use namespace::{Privileged, reads::get_ez_for_path};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -55,12 +55,9 @@ pub fn list_reencryption_status(core: &Arc<Core>, call: Call, reply: Replier) {
     }
 }
 
-/// None. HDFS wants to be allowed to read the path, and does not mind if there is nothing there.
+/// None.
 pub fn get_ez_for_path(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetEzForPathRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        const READ: u8 = 4;
-        reads::check_access::check_if_there(&tree.namespace, context, &request.src, READ)?;
-        Ok(p::GetEzForPathResponseProto { zone: None })
-    });
+    let read = |message: p::GetEzForPathRequestProto| get_ez_for_path::Request { path: message.src };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, ()| Ok(p::GetEzForPathResponseProto { zone: None }));
 }

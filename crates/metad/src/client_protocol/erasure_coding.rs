@@ -2,7 +2,7 @@
 //! about them lead to.
 
 use super::{
-    calls::{self, Sight},
+    calls::{self, asked},
     decode, refuse_in_safe_mode, require_superuser,
 };
 use crate::core::Core;
@@ -11,7 +11,7 @@ use namespace::{
     Privileged,
     erasure_coding::{self, ADDING_IS_OFF, CELL_BYTES, Order, POLICIES, Policy},
     ops::set_erasure_coding,
-    reads,
+    reads::get_erasure_coding_policy,
 };
 use proto::hdfs as p;
 use rpc::{Call, Replier};
@@ -46,11 +46,11 @@ pub fn get_erasure_coding_codecs(_: &Arc<Core>, call: Call, reply: Replier) {
 
 /// None: no file is erasure-coded.
 pub fn get_erasure_coding_policy(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetErasureCodingPolicyRequestProto>(&call, reply) else {
-        return;
+    let read = |message: p::GetErasureCodingPolicyRequestProto| get_erasure_coding_policy::Request {
+        path: message.src,
     };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        reads::check_access::check_for_policy(&tree.namespace, context, &request.src)?;
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, ()| {
         Ok(p::GetErasureCodingPolicyResponseProto { ec_policy: None })
     });
 }

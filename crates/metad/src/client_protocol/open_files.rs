@@ -1,12 +1,9 @@
 //! The files that are being written, and the clients that write them.
 
-use super::{
-    decode, require_superuser,
-    walks::{self, Slice},
-};
-use crate::core::Core;
+use super::{decode, require_superuser, walks};
+use crate::{audit::lines, core::Core};
 use base::{FsError, InodeId};
-use namespace::{Privileged, reads::list_open_files::Look};
+use namespace::{Privileged, reads::list_open_files};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -15,40 +12,38 @@ use std::sync::Arc;
 const PAGE: usize = 1_000;
 
 pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::ListOpenFilesRequestProto>(&call, reply) else { return };
-    // Clients before 3.2 name no path.
-    let path = request.path.as_deref().unwrap_or("/");
-    if !path.starts_with('/') {
-        return reply
-            .fs_error(&FsError::InvalidArgument(format!("Absolute path required, but got '{path}'")));
+    let Some((message, reply)) = decode::<p::ListOpenFilesRequestProto>(&call, reply) else { return };
+    let types = message.types;
+    let read = list_open_files::Request {
+        after: InodeId(u64::try_from(message.id).unwrap_or(0)),
+        // Clients before 3.2 name no path.
+        directory: message.path.unwrap_or_else(|| "/".into()),
+        limit: PAGE,
+    };
+    let reply = lines::watch_read(core, &call, reply, &read);
+    if !read.directory.starts_with('/') {
+        let text = format!("Absolute path required, but got '{}'", read.directory);
+        return reply.fs_error(&FsError::InvalidArgument(text));
     }
     if let Err(error) = require_superuser(core, &call, Privileged::ListOpenFiles) {
         return reply.fs_error(&error);
     }
     let all = p::OpenFilesTypeProto::AllOpenFiles as i32;
     // No data server is ever being decommissioned, so nothing blocks that. Clients before 3.1 name no type.
-    if !request.types.is_empty() && !request.types.contains(&all) {
-        return reply.ok(&p::ListOpenFilesResponseProto {
-            entries: Vec::new(),
-            has_more: false,
-            types: request.types.clone(),
-        });
+    if !types.is_empty() && !types.contains(&all) {
+        return reply.ok(&p::ListOpenFilesResponseProto { entries: Vec::new(), has_more: false, types });
     }
-    let after = InodeId(u64::try_from(request.id).unwrap_or(0));
-    let mut look = Look::new(after, path, PAGE);
-    walks::read(core, call, reply, move |tree, context| {
-        let step = context.limits.content_summary_step;
-        let Some(page) = look.step(&tree.namespace, step) else { return Ok(Slice::More) };
+    walks::read(core, call, reply, read, move |_, page| {
         let entries = page.files.into_iter().map(|file| p::OpenFilesBatchResponseProto {
             id: file.inode.0 as i64,
             path: file.path,
             client_name: file.holder,
             client_machine: file.machine,
         });
-        Ok(Slice::Answer(p::ListOpenFilesResponseProto {
+        p::ListOpenFilesResponseProto {
             entries: entries.collect(),
             has_more: page.has_more,
-            types: request.types.clone(),
-        }))
+            types: types.clone(),
+        }
     });
 }

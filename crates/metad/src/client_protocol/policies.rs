@@ -1,10 +1,10 @@
 //! Storage policies: on which media files' replicas shall be.
 
-use super::calls::{self, Sight, decode};
+use super::calls::{self, asked, decode};
 use crate::{core::Core, datanodes::wire};
 use ::blocks::StorageType;
 use base::{FsError, StoragePolicy};
-use namespace::{ops, reads};
+use namespace::{ops, reads::get_storage_policy};
 use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub fn unset_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetStoragePolicyRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.path]), |tree, context| {
-        let policy = reads::get_storage_policy::get(&tree.namespace, context, &request.path)?;
+    let read = |message: p::GetStoragePolicyRequestProto| get_storage_policy::Request { path: message.path };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, policy| {
         Ok(p::GetStoragePolicyResponseProto { storage_policy: policy_proto(policy) })
     });
 }

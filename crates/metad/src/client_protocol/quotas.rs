@@ -1,8 +1,8 @@
 //! Quotas, and how much lies below a path.
 
 use super::{
-    calls::{self, decode},
-    walks::{self, Slice},
+    calls::{self, asked, decode},
+    walks,
 };
 use crate::{core::Core, datanodes::wire};
 use ::blocks::StorageType;
@@ -10,8 +10,8 @@ use base::{FsError, FsResult};
 use namespace::{
     Amounts, ops,
     reads::{
-        get_content_summary::{ContentSummary, Walk},
-        get_quota_usage::{self, Look, Usage},
+        get_content_summary::{self, ContentSummary},
+        get_quota_usage::{self, LimitsAndUsage},
     },
 };
 use proto::hdfs as p;
@@ -41,48 +41,19 @@ fn storage_type(number: i32) -> FsResult<StorageType> {
 
 /// In slices, so that writers and others get in between.
 pub fn get_content_summary(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetContentSummaryRequestProto>(&call, reply) else { return };
-    let mut walk = None;
-    walks::read(core, call, reply, move |tree, context| {
-        let walk = match &mut walk {
-            Some(walk) => walk,
-            None => walk.insert(Walk::start(&tree.namespace, context, &request.path)?),
-        };
-        let summary = walk.step(&tree.namespace, context)?;
-        Ok(summary.map_or(Slice::More, |summary| {
-            Slice::Answer(p::GetContentSummaryResponseProto { summary: summary_proto(&summary) })
-        }))
+    let read =
+        |message: p::GetContentSummaryRequestProto| get_content_summary::Request { path: message.path };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    walks::read(core, call, reply, read, |_, summary| p::GetContentSummaryResponseProto {
+        summary: summary_proto(&summary),
     });
 }
 
-/// How far a look at what a directory may hold has come.
-enum Looking {
-    NotBegun,
-    Checking(Look),
-    Counting(Walk),
-}
-
 pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetQuotaUsageRequestProto>(&call, reply) else { return };
-    let mut looking = Looking::NotBegun;
-    walks::read(core, call, reply, move |tree, context| {
-        let namespace = &tree.namespace;
-        if let Looking::NotBegun = looking {
-            looking = Looking::Checking(get_quota_usage::start(namespace, context, &request.path)?);
-        }
-        let mut known = None;
-        if let Looking::Checking(look) = &mut looking {
-            match look.step(namespace, context)? {
-                None => return Ok(Slice::More),
-                Some(Usage::Known(quota)) => known = Some((quota.limits, quota.used)),
-                Some(Usage::Counted(walk)) => looking = Looking::Counting(walk),
-            }
-        }
-        if let Looking::Counting(walk) = &mut looking {
-            known = walk.step(namespace, context)?.map(|summary| (summary.limits, used(&summary)));
-        }
-        let Some((limits, used)) = known else { return Ok(Slice::More) };
-        Ok(Slice::Answer(p::GetQuotaUsageResponseProto {
+    let read = |message: p::GetQuotaUsageRequestProto| get_quota_usage::Request { path: message.path };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    walks::read(core, call, reply, read, |_, LimitsAndUsage { limits, used }| {
+        p::GetQuotaUsageResponseProto {
             usage: p::QuotaUsageProto {
                 file_and_directory_count: used.inodes as u64,
                 quota: limits.inodes as u64,
@@ -90,16 +61,8 @@ pub fn get_quota_usage(core: &Arc<Core>, call: Call, reply: Replier) {
                 space_quota: limits.bytes as u64,
                 type_quota_infos: type_infos(&limits, &used),
             },
-        }))
+        }
     });
-}
-
-fn used(summary: &ContentSummary) -> Amounts {
-    Amounts {
-        inodes: (summary.file_count + summary.directory_count) as i64,
-        bytes: summary.space_consumed as i64,
-        by_type: summary.type_consumed.map(|bytes| bytes as i64),
-    }
 }
 
 fn summary_proto(summary: &ContentSummary) -> p::ContentSummaryProto {
@@ -111,7 +74,7 @@ fn summary_proto(summary: &ContentSummary) -> p::ContentSummaryProto {
         quota: limits.inodes as u64,
         space_consumed: summary.space_consumed,
         space_quota: limits.bytes as u64,
-        type_quota_infos: type_infos(limits, &used(summary)),
+        type_quota_infos: type_infos(limits, &summary.used()),
         snapshot_length: Some(snapshot.length),
         snapshot_file_count: Some(snapshot.file_count),
         snapshot_directory_count: Some(snapshot.directory_count),

@@ -1,11 +1,11 @@
 //! Questions about the service itself.
 
-use super::calls::{self, Sight, decode};
+use super::calls::{self, decode};
 use crate::{core::Core, datanodes::wire, partition::Partition};
 use ::blocks::ServerFilter;
 use base::FsResult;
 use group::Role;
-use namespace::Privileged;
+use namespace::{Privileged, Sight};
 use proto::{common::HaServiceStateProto, hdfs as p};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -124,7 +124,7 @@ pub fn require_superuser(core: &Core, call: &Call, operation: Privileged) -> FsR
 /// Answers once everything that was acknowledged before is visible here: on the active it always is.
 pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::MsyncRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Everything, |_, _| Ok(p::MsyncResponseProto {}));
+    calls::once_certain(core, &call, reply, Sight::Everything, || Ok(p::MsyncResponseProto {}));
 }
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -2,10 +2,10 @@
 
 use super::{
     answers::Encoded,
-    calls::{self, Sight, decode},
+    calls::{self, asked, decode},
     service::require_superuser,
     status::{self, Name},
-    walks::{self, Slice},
+    walks,
 };
 use crate::core::Core;
 use base::Timestamp;
@@ -14,7 +14,7 @@ use namespace::{
     Privileged, Reply,
     ops::{allow_snapshot, create_snapshot, delete_snapshot, rename_snapshot},
     reads::{
-        get_snapshot_diff::{self, DiffCursor, DiffEntry, Look},
+        get_snapshot_diff::{self, DiffCursor, DiffEntry},
         get_snapshot_listing,
     },
 };
@@ -87,9 +87,9 @@ pub fn delete_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetSnapshottableDirListingRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Everything, |tree, context| {
-        let found = get_snapshot_listing::snapshottable(&tree.namespace, context);
+    let read = |_: p::GetSnapshottableDirListingRequestProto| get_snapshot_listing::Snapshottable;
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, found| {
         let list = found.as_ref().map(|found| {
             Many(found.iter().map(|directory| SnapshottableDirectory {
                 status: status::view(&directory.status, Name::Own),
@@ -103,9 +103,11 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
 }
 
 pub fn get_snapshot_listing(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetSnapshotListingRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.snapshot_root]), |tree, context| {
-        let found = get_snapshot_listing::get(&tree.namespace, context, &request.snapshot_root)?;
+    let read = |message: p::GetSnapshotListingRequestProto| get_snapshot_listing::Request {
+        path: message.snapshot_root,
+    };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, found| {
         let entries = found.iter().map(|snapshot| SnapshotStatus {
             status: status::view(&snapshot.status, Name::Own),
             // Hadoop counts from 0.
@@ -118,25 +120,17 @@ pub fn get_snapshot_listing(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_snapshot_diff_report_listing(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetSnapshotDiffReportListingRequestProto>(&call, reply) else {
-        return;
+    let read = |message: p::GetSnapshotDiffReportListingRequestProto| get_snapshot_diff::Request {
+        path: message.snapshot_root,
+        from: message.from_snapshot,
+        to: message.to_snapshot,
+        cursor: message
+            .cursor
+            .map_or(START, |cursor| DiffCursor { path: cursor.start_path.into(), index: cursor.index }),
     };
-    let cursor = request
-        .cursor
-        .as_ref()
-        .map_or(START, |cursor| DiffCursor { path: cursor.start_path.to_vec(), index: cursor.index });
-    let mut look = Look::default();
-    walks::read(core, call, reply, move |tree, context| {
-        let asked = get_snapshot_diff::Request {
-            path: &request.snapshot_root,
-            from: &request.from_snapshot,
-            to: &request.to_snapshot,
-            cursor: cursor.clone(),
-        };
-        let answer = look.step(&tree.namespace, context, &asked)?;
-        Ok(answer.map_or(Slice::More, |answer| {
-            Slice::Answer(p::GetSnapshotDiffReportListingResponseProto { diff_report: page(answer) })
-        }))
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    walks::read(core, call, reply, read, |_, answer| p::GetSnapshotDiffReportListingResponseProto {
+        diff_report: page(answer),
     });
 }
 
@@ -165,31 +159,25 @@ fn entry(entry: DiffEntry) -> p::SnapshotDiffReportListingEntryProto {
 
 /// Answers clients that do not ask page by page: all pages, put together here.
 pub fn get_snapshot_diff_report(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((mut request, reply)) = decode::<p::GetSnapshotDiffReportRequestProto>(&call, reply) else {
-        return;
+    let read = |message: p::GetSnapshotDiffReportRequestProto| get_snapshot_diff::Report {
+        request: get_snapshot_diff::Request {
+            path: message.snapshot_root,
+            from: message.from_snapshot,
+            to: message.to_snapshot,
+            cursor: START,
+        },
     };
-    let (mut look, mut pages, mut cursor) = (Look::default(), Vec::new(), START);
-    walks::read(core, call, reply, move |tree, context| {
-        let asked = get_snapshot_diff::Request {
-            path: &request.snapshot_root,
-            from: &request.from_snapshot,
-            to: &request.to_snapshot,
-            cursor: cursor.clone(),
-        };
-        let Some(answer) = look.step(&tree.namespace, context, &asked)? else { return Ok(Slice::More) };
-        let next = answer.page.next.clone();
-        pages.push(page(answer));
-        if let Some(next) = next {
-            cursor = next;
-            return Ok(Slice::More);
-        }
-        Ok(Slice::Answer(p::GetSnapshotDiffReportResponseProto {
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    walks::read(core, call, reply, read, |read, pages| {
+        let get_snapshot_diff::Request { path, from, to, .. } = read.request.clone();
+        let pages: Vec<_> = pages.into_iter().map(page).collect();
+        p::GetSnapshotDiffReportResponseProto {
             diff_report: p::SnapshotDiffReportProto {
-                snapshot_root: std::mem::take(&mut request.snapshot_root),
-                from_snapshot: std::mem::take(&mut request.from_snapshot),
-                to_snapshot: std::mem::take(&mut request.to_snapshot),
+                snapshot_root: path,
+                from_snapshot: from,
+                to_snapshot: to,
                 diff_report_entries: snapshot_diff::report(&pages),
             },
-        }))
+        }
     });
 }

@@ -5,13 +5,10 @@
 //! read. The rest is done by one thread, one slice of each walk in turn: a long walk takes no thread from those that
 //! read connections, and a short one does not wait for it.
 
-use super::{
-    answers::Answer,
-    calls::{self, Sight},
-};
+use super::{answers::Answer, calls};
 use crate::core::Core;
 use base::FsResult;
-use namespace::Context;
+use namespace::{Context, Sight, Walkable};
 use rpc::{Call, Replier};
 use serving::{Tree, admission};
 use std::sync::Arc;
@@ -32,8 +29,23 @@ pub fn run(core: &Arc<Core>) {
     }
 }
 
-/// A read in slices. Its answer may rest on edits in flight, on any of them.
-pub fn read<A: Answer>(
+/// A read in slices. `answer` shapes what the walk has found.
+pub fn read<R: Walkable + Send + 'static, A: Answer>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    read: R,
+    answer: impl Fn(&R, R::Found) -> A + Send + 'static,
+) {
+    let mut progress = R::Progress::default();
+    in_slices(core, call, reply, move |tree, context| {
+        let found = read.step(&mut progress, &tree.namespace, context)?;
+        Ok(found.map_or(Slice::More, |found| Slice::Answer(answer(&read, found))))
+    });
+}
+
+/// Looks slice by slice. The answer may rest on edits in flight, on any of them.
+pub fn in_slices<A: Answer>(
     core: &Arc<Core>,
     call: Call,
     reply: Replier,
@@ -61,7 +73,7 @@ pub fn read<A: Answer>(
             Ok(Slice::Answer(answer)) => Ok(answer),
             Err(error) => Err(error),
         };
-        calls::read_since(core, epoch, &call, wanted, Sight::Everything, |_, _| answer);
+        calls::answer_since(core, epoch, &call, wanted, Sight::Everything, |_, _| answer);
         false
     };
     if walk(core) {

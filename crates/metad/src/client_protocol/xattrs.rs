@@ -1,6 +1,6 @@
 //! Extended attributes.
 
-use super::calls::{self, Sight, decode};
+use super::calls::{self, asked, decode};
 use crate::core::Core;
 use bytes::Bytes;
 use namespace::{
@@ -53,18 +53,20 @@ pub fn remove_xattr(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_xattrs(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::GetXAttrsRequestProto>(&call, reply) else { return };
-    let names: Vec<XattrName> = request.x_attrs.iter().map(name_of).collect();
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        let found = get_xattrs::get(&tree.namespace, context, &request.src, &names)?;
+    let read = |message: p::GetXAttrsRequestProto| get_xattrs::Request {
+        names: message.x_attrs.iter().map(name_of).collect(),
+        path: message.src,
+    };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, found| {
         Ok(p::GetXAttrsResponseProto { x_attrs: found.into_iter().map(to_proto).collect() })
     });
 }
 
 pub fn list_xattrs(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((request, reply)) = decode::<p::ListXAttrsRequestProto>(&call, reply) else { return };
-    calls::read(core, &call, reply, Sight::Paths(&[&request.src]), |tree, context| {
-        let found = get_xattrs::get(&tree.namespace, context, &request.src, &[])?;
+    let read = |message: p::ListXAttrsRequestProto| get_xattrs::Listing { path: message.src };
+    let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    calls::read(core, &call, reply, &read, |_, found| {
         Ok(p::ListXAttrsResponseProto { x_attrs: found.into_iter().map(to_proto).collect() })
     });
 }

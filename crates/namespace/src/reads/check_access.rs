@@ -2,10 +2,20 @@
 
 use crate::{
     Context, Namespace,
-    access::{Access, READ},
+    access::Access,
+    readable::readable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    /// The bits of Hadoop's `FsActionProto` (4 read, 2 write, 1 execute).
+    pub action: u8,
+}
+
+readable! { Request => (), (path) "checkAccess", |ns, ctx, req| check(ns, ctx, &req.path, req.action) }
 
 /// `action`: the bits of Hadoop's `FsActionProto` (4 read, 2 write, 1 execute).
 ///
@@ -28,19 +38,4 @@ pub fn check_if_there(ns: &Namespace, ctx: &Context<'_>, path: &str, action: u8)
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
     access.check_target(ns, &resolved, action & 7)
-}
-
-/// Checks like [`check`] for reading, before an answer about the erasure coding policy of a path. A directory's
-/// `.snapshot` may be asked about, and has no policy.
-///
-/// # Errors
-/// The path cannot be resolved (see [`crate::reads`]), does not exist, or the caller may not read it.
-pub fn check_for_policy(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<()> {
-    let access = Access::new(ctx);
-    let resolved = resolve(ns, ctx, &access, path, Purpose::Read)?;
-    access.check_target(ns, &resolved, READ)?;
-    if resolved.target.is_none() && !resolved.path.as_str().ends_with("/.snapshot") {
-        return Err(FsError::NotFound(format!("Path not found: {path}")));
-    }
-    Ok(())
 }

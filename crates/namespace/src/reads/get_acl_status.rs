@@ -5,9 +5,17 @@ use crate::{
     access::{Access, STICKY},
     acl::AclEntry,
     ops::set_acl,
+    readable::readable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! { Request => AclStatus<'ns>, (path) "getAclStatus", |ns, ctx, req| get(ns, ctx, &req.path) }
 
 /// Hadoop's `AclStatus`: what is beside the bits, and the bits. Clients make the whole list of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

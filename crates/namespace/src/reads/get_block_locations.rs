@@ -4,11 +4,36 @@ use crate::{
     Context, FileBlock, FileBlocks, FileStatus, Namespace, SnapshotId,
     access::{Access, READ},
     path::Path,
+    readable::readable,
     reserved,
     resolve::{Purpose, walk},
     store::block_list::Stored,
 };
 use base::{FsError, FsResult, InodeId};
+
+/// Asks for the blocks that overlap `length` bytes from `offset`. Java's numbers are signed: above the half of the range they are
+/// negative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub offset: u64,
+    pub length: u64,
+}
+
+readable! {
+    Request => FileBlocks, (path) "getBlockLocations", |ns, ctx, req| get(ns, ctx, &req.path, req.offset, req.length)
+}
+
+/// Asks for the status of what is at a path, and for the blocks of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusAndBlocks {
+    pub path: String,
+}
+
+readable! {
+    StatusAndBlocks => Option<(FileStatus<'ns>, Option<FileBlocks>)>, (path) "getLocatedFileInfo",
+    |ns, ctx, req| get_located_file_info(ns, ctx, &req.path)
+}
 
 /// The blocks that overlap `length` bytes from `offset`. A path that names nothing is an error; that is told
 /// even to those who may not look there, as by HDFS.

@@ -1,14 +1,45 @@
 //! How much lies below a path, and the quota that limits it.
 
 use crate::{
-    Context, Namespace, SnapshotId,
+    Context, Namespace, Sight, SnapshotId, Walkable,
     access::{Access, READ_EXECUTE},
     quota::{Amounts, TYPES},
+    readable::readable,
     resolve::{Purpose, resolve},
     snapshots::EntryKey,
     usage::replicated,
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! {
+    Request => ContentSummary, (path) "getContentSummary", |ns, ctx, req| req.walk(ns, ctx);
+    fn sight(&self) -> Sight<'_> {
+        Sight::Everything
+    }
+}
+
+impl Walkable for Request {
+    type Progress = Option<Walk>;
+    type Found = ContentSummary;
+
+    fn step(
+        &self,
+        walk: &mut Option<Walk>,
+        ns: &Namespace,
+        ctx: &Context<'_>,
+    ) -> FsResult<Option<ContentSummary>> {
+        let walk = match walk {
+            Some(walk) => walk,
+            None => walk.insert(Walk::start(ns, ctx, &self.path)?),
+        };
+        walk.step(ns, ctx)
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentSummary {
@@ -25,6 +56,17 @@ pub struct ContentSummary {
     pub erasure_coding: &'static str,
     /// The part of these counts that only snapshots still have.
     pub snapshot: SnapshotPart,
+}
+
+impl ContentSummary {
+    /// The amounts that quotas limit.
+    pub fn used(&self) -> Amounts {
+        Amounts {
+            inodes: (self.file_count + self.directory_count) as i64,
+            bytes: self.space_consumed as i64,
+            by_type: self.type_consumed.map(|bytes| bytes as i64),
+        }
+    }
 }
 
 /// The part of a summary that is no longer in the tree, but in a snapshot.

@@ -3,10 +3,35 @@
 use crate::{
     Context, FileStatus, Namespace,
     access::Access,
+    readable::readable,
     reserved,
     resolve::{Purpose, Resolved, resolve},
 };
 use base::{FsError, FsResult, InodeId, Timestamp};
+
+/// Hadoop has two calls for this, `getFileInfo` and `getFileLinkInfo`: they would differ about symbolic links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! { Request => Option<FileStatus<'ns>>, (path) "getFileInfo", |ns, ctx, req| get(ns, ctx, &req.path) }
+
+/// Asks whether a file has no writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IsClosed {
+    pub path: String,
+}
+
+readable! { IsClosed => bool, (path) "isFileClosed", |ns, ctx, req| is_closed(ns, ctx, &req.path) }
+
+/// Asks for the block size of a file. In bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    pub path: String,
+}
+
+readable! { BlockSize => u64, (path) "getPreferredBlockSize", |ns, ctx, req| preferred_block_size(ns, ctx, &req.path) }
 
 /// `None` if there is no such file.
 ///

@@ -1,16 +1,70 @@
 //! A page of a directory.
 
 use crate::{
-    Context, FileStatus, Namespace, SnapshotId,
+    Context, FileStatus, Namespace, Paths, Readable, Sight, SnapshotId,
     access::{Access, READ_EXECUTE},
+    readable::readable,
     reserved,
     resolve::{Purpose, resolve},
     snapshots::view::DOT_SNAPSHOT,
 };
 use base::{FsError, FsResult, POLICY_UNSPECIFIED};
+use bytes::Bytes;
 
 /// Children of a directory in a snapshot are counted, not known.
 const REMAINING_COUNTED_MAX: usize = 10_000;
+
+/// Asks for a page of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    /// The name behind which the page begins; empty: from the beginning. A path below `/.reserved` names an inode.
+    pub start_after: Bytes,
+    pub need_location: bool,
+}
+
+readable! {
+    Request => Option<Listing<'ns>>, (path) "getListing",
+    |ns, ctx, req| get(ns, ctx, &req.path, &req.start_after, req.need_location);
+    fn sight(&self) -> Sight<'_> {
+        sight(&self.start_after, self.paths())
+    }
+}
+
+/// Asks for a page of several directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    pub directories: Vec<String>,
+    /// The index of the first path to list, and the name to start after in it.
+    pub start: (u32, Bytes),
+    pub need_location: bool,
+}
+
+impl Readable for Batch {
+    type Seen<'ns> = BatchedListing<'ns>;
+
+    fn method(&self) -> &'static str {
+        "getBatchedListing"
+    }
+
+    fn paths(&self) -> Paths<'_> {
+        Paths::all(&self.directories)
+    }
+
+    fn sight(&self) -> Sight<'_> {
+        sight(&self.start.1, self.paths())
+    }
+
+    fn look<'ns>(&self, ns: &'ns Namespace, ctx: &Context<'ns>) -> FsResult<BatchedListing<'ns>> {
+        let (index, name) = &self.start;
+        get_batched(ns, ctx, &self.directories, (*index, name), self.need_location)
+    }
+}
+
+/// A listing that goes on after an inode by its number depends on that inode's name as well.
+fn sight<'a>(start_after: &[u8], paths: Paths<'a>) -> Sight<'a> {
+    if start_after.starts_with(b"/") { Sight::Everything } else { Sight::Listings(paths) }
+}
 
 /// Children in the order of their names' bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,7 +213,7 @@ pub struct PartialListing<'ns> {
 pub fn get_batched<'ns>(
     ns: &'ns Namespace,
     ctx: &Context<'ns>,
-    paths: &[&str],
+    paths: &[impl AsRef<str>],
     start: (u32, &[u8]),
     need_location: bool,
 ) -> FsResult<BatchedListing<'ns>> {
@@ -170,7 +224,7 @@ pub fn get_batched<'ns>(
     let (first, mut start_after) = start;
     let mut answer = BatchedListing { listings: Vec::new(), has_more: false, next: (0, Vec::new()) };
     let mut entries = 0;
-    for (index, path) in paths.iter().enumerate().skip(first as usize) {
+    for (index, path) in paths.iter().map(AsRef::as_ref).enumerate().skip(first as usize) {
         let listing = match get(ns, ctx, path, start_after, need_location) {
             Ok(Some(listing)) => Ok(listing),
             Ok(None) => Err(FsError::NotFound(format!("Path {path} does not exist"))),

@@ -2,11 +2,67 @@
 
 use super::get_content_summary::Walk;
 use crate::{
-    Context, Namespace, Quota, SnapshotId,
+    Amounts, Context, Namespace, Quota, Sight, SnapshotId, Walkable,
     access::{Access, READ_EXECUTE, subtree::SubtreeCheck},
+    readable::readable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, InodeId};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! {
+    Request => LimitsAndUsage, (path) "getQuotaUsage", |ns, ctx, req| req.walk(ns, ctx);
+    fn sight(&self) -> Sight<'_> {
+        Sight::Everything
+    }
+}
+
+/// The limits of a directory, and how much of them is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitsAndUsage {
+    pub limits: Amounts,
+    pub used: Amounts,
+}
+
+/// How far a walk has come.
+#[derive(Default)]
+pub enum Progress {
+    #[default]
+    NotBegun,
+    Checking(Look),
+    Counting(Walk),
+}
+
+impl Walkable for Request {
+    type Progress = Progress;
+    type Found = LimitsAndUsage;
+
+    fn step(
+        &self,
+        progress: &mut Progress,
+        ns: &Namespace,
+        ctx: &Context<'_>,
+    ) -> FsResult<Option<LimitsAndUsage>> {
+        if let Progress::NotBegun = progress {
+            *progress = Progress::Checking(start(ns, ctx, &self.path)?);
+        }
+        if let Progress::Checking(look) = progress {
+            match look.step(ns, ctx)? {
+                None => return Ok(None),
+                Some(Usage::Known(Quota { limits, used })) => {
+                    return Ok(Some(LimitsAndUsage { limits, used }));
+                }
+                Some(Usage::Counted(walk)) => *progress = Progress::Counting(walk),
+            }
+        }
+        let Progress::Counting(walk) = progress else { return Ok(None) };
+        Ok(walk.step(ns, ctx)?.map(|summary| LimitsAndUsage { limits: summary.limits, used: summary.used() }))
+    }
+}
 
 pub enum Usage {
     /// The directory has a quota and knows.

@@ -1,14 +1,35 @@
 //! The snapshottable directories, and the snapshots of one of them.
 
 use crate::{
-    Context, FileStatus, Namespace, SnapshotId,
+    Context, FileStatus, Namespace, Sight, SnapshotId,
     access::{Access, READ},
     ops::create_snapshot::root_of,
     path::Path,
+    readable::readable,
     resolve::{Purpose, walk},
     snapshots::PER_DIRECTORY_MAX,
 };
 use base::{FsError, FsResult};
+
+/// Asks for the snapshots of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! { Request => Vec<SnapshotStatus<'ns>>, (path) "getSnapshotListing", |ns, ctx, req| get(ns, ctx, &req.path) }
+
+/// Asks for the snapshottable directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshottable;
+
+readable! {
+    Snapshottable => Option<Vec<SnapshottableDirectory<'ns>>>, () "getSnapshottableDirListing",
+    |ns, ctx, _req| Ok(snapshottable(ns, ctx));
+    fn sight(&self) -> Sight<'_> {
+        Sight::Everything
+    }
+}
 
 /// Hadoop: `SnapshottableDirectoryStatus`.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,17 @@
 use crate::{
     Context, Namespace,
     access::{Access, READ},
+    readable::readable,
     resolve::{Purpose, resolve},
 };
 use base::{FsError, FsResult, StoragePolicy};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+}
+
+readable! { Request => &'static StoragePolicy, (path) "getStoragePolicy", |ns, ctx, req| get(ns, ctx, &req.path) }
 
 /// The storage policy in force for a path: its own, or the closest ancestor's, or else the default one.
 ///

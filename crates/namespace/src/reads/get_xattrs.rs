@@ -4,11 +4,29 @@ use crate::{
     Context, Namespace,
     access::{Access, READ},
     ops::set_xattrs::{check_enabled, check_permission},
+    readable::readable,
     reserved::is_raw,
     resolve::{Purpose, resolve},
     xattr::{Space, Xattr, XattrName},
 };
 use base::{FsError, FsResult};
+
+/// Asks for the attributes of these names; with no name, for all that are visible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub path: String,
+    pub names: Vec<XattrName>,
+}
+
+readable! { Request => Vec<&'ns Xattr>, (path) "getXAttrs", |ns, ctx, req| get(ns, ctx, &req.path, &req.names) }
+
+/// Asks for all attributes that are visible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    pub path: String,
+}
+
+readable! { Listing => Vec<&'ns Xattr>, (path) "listXAttrs", |ns, ctx, req| get(ns, ctx, &req.path, &[]) }
 
 /// `getXAttrs`: those asked for, all of them or an error; with none named, all that are visible, and so for
 /// `listXAttrs`.

@@ -1,13 +1,41 @@
 //! The files that are being written, a page at a time in order of their ids.
 
-use crate::{Namespace, path::is_within};
-use base::InodeId;
+use crate::{Context, Namespace, Sight, Walkable, path::is_within, readable::readable};
+use base::{FsResult, InodeId};
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
     ops::Bound::{Excluded, Included, Unbounded},
     sync::Arc,
 };
+
+/// Asks for a page of the files that are being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The page has files with an id above this one.
+    pub after: InodeId,
+    /// The files are at or below it.
+    pub directory: String,
+    /// The size of a page.
+    pub limit: usize,
+}
+
+readable! {
+    Request => Page, (directory) "listOpenFiles", |ns, ctx, req| req.walk(ns, ctx);
+    fn sight(&self) -> Sight<'_> {
+        Sight::Everything
+    }
+}
+
+impl Walkable for Request {
+    type Progress = Option<Look>;
+    type Found = Page;
+
+    fn step(&self, look: &mut Option<Look>, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<Page>> {
+        let look = look.get_or_insert_with(|| Look::new(self.after, &self.directory, self.limit));
+        Ok(look.step(ns, ctx.limits.content_summary_step))
+    }
+}
 
 /// A file that is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]

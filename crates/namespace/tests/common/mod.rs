@@ -3,6 +3,8 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+pub mod reads;
+
 use base::{
     Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, InodeId, Moment, Sn, StorageType,
     Timestamp, TxId,
@@ -149,14 +151,20 @@ impl World {
     /// All edits on an empty tree make this tree, whatever the seed.
     pub fn check_replay(&self) {
         assert_eq!(self.ns.check_consistency(), Ok(()));
+        let again = self.replayed();
+        assert_eq!(again.digest(), self.ns.digest());
+        assert_eq!(again.counts(), self.ns.counts());
+        assert_eq!(image_of(&again.snapshot()), image_of(&self.ns.snapshot()));
+    }
+
+    /// The same tree out of the journal, as after a restart.
+    pub fn replayed(&self) -> Namespace {
         let mut again = fresh(12_345);
         for (at, bytes) in self.journal.iter().enumerate() {
             let edit = Edit::decode(bytes).unwrap_or_else(|error| panic!("{error}"));
             again.apply(TxId { epoch: Epoch(1), sn: Sn(at as u64 + 1) }, &edit);
         }
-        assert_eq!(again.digest(), self.ns.digest());
-        assert_eq!(again.counts(), self.ns.counts());
-        assert_eq!(image_of(&again.snapshot()), image_of(&self.ns.snapshot()));
+        again
     }
 
     /// Goes on with what an image brings back.

@@ -3,9 +3,10 @@
 use crate::dice::Dice;
 use base::{Block, CallOrigin, Caller, FsResult, InodeId, Moment, Timestamp};
 use namespace::{
-    BlockFacts, Context, Limits, Namespace, Plannable, Reply, Request as Change, Step, fingerprint,
+    BlockFacts, Context, Limits, Namespace, Plannable, Read, Readable, Reply, Request as Change, Step,
+    fingerprint,
     ops::{self, add_block, complete},
-    reads,
+    reads::{get_file_info, get_listing},
 };
 
 /// Few names, so that clients meet.
@@ -16,25 +17,16 @@ const HOLDER: &str = "DFSClient_sim_1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Change(Change),
-    /// Asks which file or directory is at this path.
-    Read(String),
-    AddBlock {
-        path: String,
-        inode: InodeId,
-        previous: Option<Block>,
-    },
-    Complete {
-        path: String,
-        inode: InodeId,
-        last: Block,
-    },
+    Read(Read),
+    AddBlock { path: String, inode: InodeId, previous: Option<Block> },
+    Complete { path: String, inode: InodeId, last: Block },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Reply(Reply),
-    /// The inode at the path, if there is one.
-    Found(Option<u64>),
+    /// All that a look has found, as a text.
+    Seen(String),
     Refused(String),
     /// A new block, and the data servers to which it shall be written.
     Placed {
@@ -70,14 +62,23 @@ fn random_path_of(dice: &mut Dice, depth_max: u64) -> String {
     (0..depth).map(|_| format!("/{}", NAMES[dice.below(5) as usize])).collect()
 }
 
+/// Mostly the status of a path: what a listing tells rests on more, and has to wait more often.
+fn some_read(drawn: u64, path: String) -> Read {
+    match drawn % 4 {
+        0 => get_listing::Request { path, start_after: Default::default(), need_location: false }.into(),
+        _ => get_file_info::Request { path }.into(),
+    }
+}
+
 impl Request {
     pub fn random_read(dice: &mut Dice) -> Self {
-        Request::Read(random_path(dice))
+        Request::Read(get_file_info::Request { path: random_path(dice) }.into())
     }
 
     pub fn random(dice: &mut Dice) -> Self {
         let (one, other) = (random_path(dice), random_path(dice));
         match dice.below(100) {
+            drawn @ 72.. => Request::Read(some_read(drawn, one)),
             0..20 => Request::change(ops::mkdirs::Request {
                 path: one,
                 permission: 0o755,
@@ -98,8 +99,7 @@ impl Request {
                 erasure_coding: None,
             }),
             50..62 => Request::change(ops::rename::Request { source: one, destination: other }),
-            62..72 => Request::change(ops::delete::Request { path: one, recursive: true }),
-            _ => Request::Read(one),
+            _ => Request::change(ops::delete::Request { path: one, recursive: true }),
         }
     }
 
@@ -108,6 +108,7 @@ impl Request {
         // Few paths, so that most name a file.
         let (one, other) = (random_path_of(dice, 2), random_path_of(dice, 2));
         match dice.below(100) {
+            drawn @ 85.. => Request::Read(some_read(drawn, one)),
             0..35 => Request::change(ops::create::Request {
                 path: one,
                 permission: 0o644,
@@ -123,11 +124,10 @@ impl Request {
             }),
             35..40 => Request::change(ops::rename::Request { source: one, destination: other }),
             40..52 => Request::change(ops::delete::Request { path: one, recursive: true }),
-            52..85 => Request::change(ops::set_replication::Request {
+            _ => Request::change(ops::set_replication::Request {
                 path: one,
                 replication: 1 + dice.below(4) as u32,
             }),
-            _ => Request::Read(one),
         }
     }
 
@@ -167,8 +167,8 @@ impl Request {
                 };
                 Outcome::Closing(complete::plan(ns, ctx, &request, facts))
             }
-            Request::Read(path) => Outcome::Read(match reads::get_file_info::get(ns, ctx, path) {
-                Ok(found) => Answer::Found(found.map(|status| status.id.0)),
+            Request::Read(read) => Outcome::Read(match read.look(ns, ctx) {
+                Ok(seen) => Answer::Seen(format!("{seen:?}")),
                 Err(refused) => Answer::Refused(refused.to_string()),
             }),
         })

@@ -10,8 +10,8 @@ use super::{
 use crate::{check, truth::Broken};
 use base::{Epoch, Moment, Sn};
 use group::Input;
-use namespace::{Edit, given_facts::GivenFacts};
-use serving::{Basis, Fate, Log, Question, Sight, Until, Waits};
+use namespace::{Edit, Readable, given_facts::GivenFacts};
+use serving::{Basis, Fate, Log, Question, Until, Waits};
 
 /// A client that waits for longer asks elsewhere.
 const STALL_MS_MAX: u64 = 1_400;
@@ -93,10 +93,10 @@ impl World {
         request: &Request,
         epoch: Epoch,
     ) -> Result<(), Broken> {
-        let Request::Read(path) = request else { unreachable!("changes are planned") };
+        let Request::Read(read) = request else { unreachable!("changes are planned") };
         let server = &self.servers[seat];
         let committed = server.answers.commit.committed();
-        let rests_on = server.tree.rests_on(Until::own(committed), Sight::Paths(&[path]));
+        let rests_on = server.tree.rests_on(Until::own(committed), read.sight());
         // It might have to wait for long, until another member is back.
         if server.is_reading() && rests_on.is_some() {
             self.reply(copy, ClientReply::NotActive);
