@@ -3,6 +3,7 @@
 use crate::{
     held::Amount,
     map::BlockMap,
+    newcomers::Trial,
     server::{DataServer, StorageReport},
 };
 use base::{BlockId, InodeId};
@@ -73,6 +74,13 @@ impl BlockMap {
             ServerFilter::Dead => !face.alive,
         };
         self.servers.iter().map(|(_, server)| &server.face).filter(|face| is_wanted(face)).cloned().collect()
+    }
+
+    /// Live data servers that have not shown yet that they store anything. As long as there are some, damaged and superfluous replicas may
+    /// stay (`docs/decisions/2026-11-22-newcomers.md`).
+    pub fn newcomer_count(&self) -> usize {
+        let live = self.servers.live().iter();
+        live.filter(|server| self.servers.get(**server).trial != Trial::Passed).count()
     }
 
     /// The figures of the storages of one data server.
