@@ -51,6 +51,7 @@ impl Tree {
             moment: Moment::default(),
             limits: &self.limits,
             renewals: None,
+            looks: None,
         }
     }
 

@@ -180,3 +180,43 @@ async fn a_summary_of_a_large_tree_lets_others_in_between() {
     assert_eq!(answered.recv().await, Some("change"), "it had to wait for all of the tree to be counted");
     cluster.stop(1).await;
 }
+
+/// Makes a call on a connection, and another one right behind it. True if the second was answered first.
+async fn is_overtaken(first: impl Future<Output = ()>, second: impl Future<Output = ()>) -> bool {
+    let (sender, mut answered) = tokio::sync::mpsc::unbounded_channel();
+    let tell = |what: bool| sender.send(what).unwrap();
+    tokio::join!(biased; async { first.await; tell(false) }, async { second.await; tell(true) });
+    answered.recv().await.unwrap()
+}
+
+/// Each of them rests on every directory below, and has to be right at the moment of its edit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quota_and_a_deletion_of_a_large_tree_let_other_changes_in_between() {
+    let plan = Plan::alone().adjusted(|_, config| config.limits.content_summary_step = 1);
+    let mut cluster = plan.start().await;
+    let client = cluster.client(1);
+    let (branches, depth) = (50, 400);
+    for branch in 0..branches {
+        try_mkdirs(&client, &format!("/top/d/{branch}{}", "/a".repeat(depth))).await.unwrap();
+    }
+    let count = 2 + branches * (depth as u64 + 1);
+    let limit = async { set_quota(&client, "/top", (count as i64 + 1, KEEP), None).await.unwrap() };
+    let change = async { assert!(try_mkdirs(&client, "/other").await.unwrap()) };
+    assert!(is_overtaken(limit, change).await, "a change had to wait for all of the tree to be counted");
+    assert_eq!(usage(&client, "/top").await.file_and_directory_count, count);
+    try_mkdirs(&client, "/top/one-more").await.unwrap();
+    refusal(try_mkdirs(&client, "/top/one-too-many").await);
+
+    let deletion = async {
+        let request = p::DeleteRequestProto { src: "/top/d".into(), recursive: true };
+        let response: p::DeleteResponseProto = client.call("delete", &request).await.unwrap();
+        assert!(response.result);
+    };
+    let change = async { assert!(try_mkdirs(&client, "/another").await.unwrap()) };
+    assert!(
+        is_overtaken(deletion, change).await,
+        "a change had to wait for all that is deleted to be counted"
+    );
+    assert_eq!(usage(&client, "/top").await.file_and_directory_count, 2);
+    cluster.stop(1).await;
+}

@@ -9,7 +9,7 @@ pub(crate) mod moving;
 pub(crate) mod past;
 
 use crate::{
-    Namespace, SnapshotId,
+    Context, Namespace, SnapshotId,
     codec::record_fields,
     operation::Operation,
     quota::Amounts,
@@ -33,8 +33,8 @@ record_fields! { Charge { directory, amounts } }
 pub(crate) type Found = (Vec<Charge>, Vec<(InodeId, Amounts)>, Option<FsError>);
 
 /// The charges of an edit on the state that it was planned on, and the quota that they would exceed, if any.
-pub(crate) fn of(ns: &Namespace, edit: &impl Operation) -> Found {
-    let mut ledger = Ledger::new(ns);
+pub(crate) fn of(ns: &Namespace, ctx: &Context<'_>, edit: &impl Operation) -> Found {
+    let mut ledger = Ledger::new(ns, ctx);
     if ns.tree.quotas.is_empty() {
         edit.keep(ns, &mut ledger)
     } else {
@@ -64,9 +64,9 @@ pub(crate) fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
         if ns.tree.snapshots.records.is_empty() {
             return;
         }
-        difference = ns.subtree_amounts(target, policy, false, true);
+        difference = ledger.amounts(target, policy, false, true);
     }
-    difference -= ns.subtree_amounts(target, policy, true, false);
+    difference -= ledger.amounts(target, policy, true, false);
     ledger.charge(parent, difference);
 }
 

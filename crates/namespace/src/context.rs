@@ -1,6 +1,6 @@
 //! The arguments of a plan besides its request, and its answers.
 
-use crate::{Limits, Renewals};
+use crate::{Limits, Looks, Renewals};
 use base::{Block, CallOrigin, Caller, Moment, Timestamp};
 
 /// The caller of a plan, the time, and the limits.
@@ -17,6 +17,8 @@ pub struct Context<'a> {
     pub limits: &'a Limits,
     /// When each holder last renewed its leases. With `None`, no lease counts as expired.
     pub renewals: Option<&'a Renewals>,
+    /// The looks at large subtrees that were taken before. With `None`, the plan looks at all that it needs.
+    pub looks: Option<&'a Looks>,
 }
 
 /// The facts about replicas that `plan` must know. None of them reaches `apply`.

@@ -69,7 +69,7 @@ impl<B> Edit<B> {
     where
         B: Operation,
     {
-        Self::with_dues(ns, &Context { origin: None, ..*ctx }, body).0
+        Self::with_dues(ns, &Context { origin: None, looks: None, ..*ctx }, body).0
     }
 
     /// An edit that concerns the retry cache alone, and owes nothing.
@@ -83,7 +83,7 @@ impl<B> Edit<B> {
         B: Operation,
     {
         let mut edit = Self::new(ctx, body);
-        let (charges, kept, refusal) = charge::of(ns, &edit.body);
+        let (charges, kept, refusal) = charge::of(ns, ctx, &edit.body);
         let dues = Dues { preserve: preserve::of(ns, &edit.body), charges, kept };
         edit.dues = (dues != Dues::default()).then(|| dues.into());
         (edit, refusal)

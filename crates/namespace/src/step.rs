@@ -4,6 +4,7 @@
 use crate::{
     Reply,
     edit::{Edit, Planned},
+    looks::Question,
     ops::{
         add_block::{self, AddBlockEdit, NewBlock},
         complete::{self, CompleteEdit},
@@ -32,6 +33,9 @@ pub enum Step<E> {
     Refused(E, FsError),
     /// A block of a file is to be recovered, unless its recovery is under way. The answer does not wait for the end of that.
     Recover(Recovery, FsResult<Reply>),
+    /// A look at a large subtree comes first. Once it is taken, and the request's [`crate::Looks`] have its answer, the request is
+    /// planned again.
+    Look(Question),
     /// Replicas of this block have still to be reported. When one is, the request is planned again. The answer to a call that
     /// waits no longer is false.
     Wait(Block),

@@ -3,8 +3,12 @@
 
 mod common;
 
-use base::{Block, Caller, Epoch, Sn, Timestamp, TxId};
-use common::{Dice, World, reads};
+use base::{Caller, Epoch, Sn, Timestamp, TxId};
+use common::{
+    Dice, World,
+    random_calls::{paths, some_call},
+    reads,
+};
 use namespace::{
     Context, Edit, Mark, Namespace, Reach, Readable, Sight, Step,
     acl::{AclEntry, Kind, Scope},
@@ -15,22 +19,6 @@ use std::{
     collections::{BTreeSet, VecDeque},
     fmt::Write,
 };
-
-/// All paths of up to three components.
-fn paths() -> Vec<String> {
-    let names = ["a", "b", "c"];
-    let mut paths = vec![String::new()];
-    let mut at = 0;
-    while at < paths.len() {
-        if paths[at].matches('/').count() < 3 {
-            let longer: Vec<String> = names.iter().map(|name| format!("{}/{name}", paths[at])).collect();
-            paths.extend(longer);
-        }
-        at += 1;
-    }
-    paths[0] = "/".into();
-    paths
-}
 
 /// The answers to all reads about a path, asked by the superuser and by another user: of those that look at the path alone, and of those
 /// that look at its children as well.
@@ -133,43 +121,6 @@ fn further_paths() -> Vec<String> {
         }
     }
     paths
-}
-
-/// Anything; most of it is refused.
-fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
-    let mut pick = || &*paths[1 + dice.below(paths.len() as u64 - 1) as usize];
-    let (path, other) = (pick(), pick());
-    let root = ["/a", "/b"][dice.below(2) as usize];
-    let name = ["s0", "s1"][dice.below(2) as usize];
-    match dice.below(25) {
-        0..4 => drop(world.mkdirs(path, true)),
-        4..7 => {
-            if let Ok(inode) = world.create(path, dice.below(3) == 0)
-                && dice.below(3) > 0
-            {
-                let block = world.add_block(path, inode, None);
-                let length = 512 + dice.below(512);
-                world.complete(path, inode, Some(Block { length, ..block }));
-            }
-        }
-        7 => drop(world.append(path, false)),
-        8 => drop(world.truncate(path, dice.below(600) as i64)),
-        9 | 10 => drop(world.rename(path, other)),
-        11 => drop(world.rename2(path, other, true)),
-        12 => drop(world.delete(path, true)),
-        13 => drop(world.set_permission(path, [0o700, 0o755, 0o777, 0o750][dice.below(4) as usize])),
-        14 => drop(world.set_owner(path, Some(["bob", "ann"][dice.below(2) as usize]), None)),
-        15 => drop(world.set_times(path, dice.below(1 << 40) as i64, -1)),
-        16 => drop(world.set_replication(path, 1 + dice.below(3) as u32)),
-        17 => drop(world.set_storage_policy(path, Some(["HOT", "COLD"][dice.below(2) as usize]))),
-        18 => drop(world.set_quota(path, 1 + dice.below(1_000) as i64, i64::MAX)),
-        19 => drop(world.allow_snapshot(root)),
-        20 => drop(world.create_snapshot(root, name)),
-        21 => drop(world.delete_snapshot(root, name)),
-        22 => drop(world.rename_snapshot(root, name, "s1")),
-        23 => drop(world.concat(path, &[other.to_owned()])),
-        _ => drop(world.tidy_up()),
-    }
 }
 
 #[test]

@@ -5,13 +5,14 @@ use crate::{
     doubt::Doubt,
     until::{Log, Until},
 };
-use base::{Entry, EntryKind, Sn, TxId, UnknownLevel};
+use base::{Entry, EntryKind, InodeId, Sn, TxId, UnknownLevel};
 use bytes::Bytes;
 use group::{EpochStart, StateDigest};
 use namespace::{
-    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Sight, older_calls::Noted, ops::Body,
+    Applied, BlockChange, Edit, Mark, Namespace, NewEpoch, Sight, Watch, Watches, older_calls::Noted,
+    ops::Body,
 };
-use std::error::Error as StdError;
+use std::{error::Error as StdError, sync::Arc};
 
 /// An entry of the log cannot be applied.
 pub type ApplyError = Box<dyn StdError + Send + Sync>;
@@ -24,6 +25,8 @@ pub struct Tree {
     ahead_checkpoint: Option<(Sn, Bytes)>,
     /// The marks of the edit just applied.
     footprint: Vec<Mark>,
+    /// The watches on subtrees that are looked at for plans.
+    watches: Watches,
     rules: Rules,
 }
 
@@ -104,7 +107,14 @@ fn epoch_of(start: &EpochStart) -> NewEpoch {
 impl Tree {
     /// The tree as recovery has left it: nothing is in flight.
     pub fn new(namespace: Namespace, rules: Rules) -> Self {
-        Self { namespace, doubt: Doubt::default(), ahead_checkpoint: None, footprint: Vec::new(), rules }
+        Self {
+            namespace,
+            doubt: Doubt::default(),
+            ahead_checkpoint: None,
+            footprint: Vec::new(),
+            watches: Watches::default(),
+            rules,
+        }
     }
 
     /// Applies an entry that has committed. Returns what it changed of blocks.
@@ -112,6 +122,7 @@ impl Tree {
     /// # Errors
     /// It is not the next entry.
     pub fn apply_committed(&mut self, at: TxId, said: &Said) -> Result<Vec<BlockChange>, ApplyError> {
+        self.watches.spoil_all();
         said.apply(&mut self.namespace, at)
     }
 
@@ -126,6 +137,7 @@ impl Tree {
         said: &Said,
         payload: &Bytes,
     ) -> Result<Vec<BlockChange>, ApplyError> {
+        self.watches.spoil_all();
         match said {
             Said::Edit(edit) if !self.rules.break_rule(Broken::InheritedTakenAsCommitted) => {
                 self.touch(at.sn, edit);
@@ -142,7 +154,13 @@ impl Tree {
         if !self.rules.break_rule(Broken::OwnTakenAsCommitted) {
             self.touch(at.sn, edit);
         }
+        self.watches.tell(&self.namespace, edit);
         self.namespace.apply(at, edit)
+    }
+
+    /// Sets a watch on a directory and all below it: it tells whether the tree has changed there since. See [`namespace::Looks`].
+    pub fn watch(&mut self, top: InodeId) -> Arc<Watch> {
+        self.watches.set(top)
     }
 
     fn touch(&mut self, sn: Sn, edit: &Edit) {
@@ -217,6 +235,7 @@ mod tests {
             moment: Moment::default(),
             limits: &limits,
             renewals: None,
+            looks: None,
         };
         let request = ops::mkdirs::Request {
             path: path.into(),
@@ -272,5 +291,33 @@ mod tests {
         assert_eq!(tree.take_ahead_checkpoint(Sn(0)), None);
         assert_eq!(tree.take_ahead_checkpoint(Sn(1)), Some(Bytes::from_static(b"image")));
         assert_eq!(tree.take_ahead_checkpoint(Sn(1)), None);
+    }
+
+    #[test]
+    fn a_watch_notices_an_edit_of_this_member_below_it_and_any_entry_of_another() {
+        let mut tree = tree();
+        let edit = mkdir(&tree, "/a");
+        tree.apply_own(at(1), &edit);
+        let a = InodeId(16386);
+        let watch = tree.watch(a);
+        let edit = mkdir(&tree, "/b");
+        tree.apply_own(at(2), &edit);
+        assert!(watch.is_intact());
+        let edit = mkdir(&tree, "/a/c");
+        tree.apply_own(at(3), &edit);
+        assert!(!watch.is_intact());
+        for number in 4..6 {
+            let watch = tree.watch(a);
+            let edit = mkdir(&tree, &format!("/b/{number}"));
+            match number {
+                4 => drop(tree.apply_committed(at(4), &Said::Edit(edit)).unwrap()),
+                _ => drop(tree.apply_ahead(at(5), &Said::Edit(edit), &Bytes::new()).unwrap()),
+            }
+            assert!(!watch.is_intact(), "entry {number}");
+        }
+        let watch = tree.watch(a);
+        // Another tree takes its place.
+        drop(tree);
+        assert!(!watch.is_intact());
     }
 }

@@ -51,6 +51,7 @@ impl Workload {
             moment,
             limits: &self.limits,
             renewals: None,
+            looks: None,
         };
         let facts = GivenFacts::all_finished();
         let (name, request): (_, Request) = match choice {

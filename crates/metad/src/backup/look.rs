@@ -30,6 +30,7 @@ impl<'a> Look<'a> {
             moment: Moment::default(),
             limits: &self.limits,
             renewals: None,
+            looks: None,
         }
     }
 

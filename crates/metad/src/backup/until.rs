@@ -256,6 +256,7 @@ fn take_apart(namespace: &mut Namespace) {
         moment: Moment::default(),
         limits: &limits,
         renewals: None,
+        looks: None,
     };
     while let Some(edit) = cleanup::plan(namespace, &context) {
         let TxId { epoch, sn } = namespace.applied();

@@ -1,27 +1,26 @@
 //! The three shapes of a call: a read answered in place, a write answered after its commit, a write whose steps or answer are
 //! unusual.
 
-pub use super::{
-    answers::send,
-    elsewhere::{hand_over, refuse, repeat},
-    safe_mode::{refuse_in_safe_mode, refuse_unknown_places},
-    steps::{may_be_noted, remembered, run},
-};
 use super::{
     answers::{Answer, waiting_bytes},
-    leading,
+    leading, looking, turns,
+};
+pub use super::{
+    elsewhere::{hand_over, refuse, repeat},
+    safe_mode::{refuse_in_safe_mode, refuse_unknown_places},
+    steps::{remembered, run},
+    turns::{admit, after_commit},
 };
 use crate::{
     audit::lines,
     core::Core,
-    older_answers::lookups,
     partition::{Partition, turn::Turn},
 };
 use base::{Epoch, FsResult};
 use namespace::{Context, Readable, Reply, Request, Sight};
 use prost::Message;
 use rpc::{Call, Replier};
-use serving::{Basis, Tree, admission};
+use serving::{Tree, admission};
 use std::sync::Arc;
 
 /// Decodes the request or answers with why not.
@@ -124,11 +123,6 @@ pub fn answer_since<A: Answer>(
     }
 }
 
-/// Whether a change is taken.
-pub fn admit(partition: &Partition) -> FsResult<()> {
-    partition.standing().admit().map_err(|refusal| refusal.error(&partition.group_facts()))
-}
-
 /// A write in its usual shape: the request is carried out, and answered after the commit.
 pub fn write<A: Answer>(
     core: &Arc<Core>,
@@ -137,10 +131,7 @@ pub fn write<A: Answer>(
     request: impl Into<Request>,
     answer: impl FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
 ) {
-    let request = request.into();
-    turn(core, call, reply, move |turn, call| {
-        run(turn, call, &request).map(|essentials| answer(turn, essentials))
-    });
+    looking::write(core, call, reply, request.into(), |_, _| Ok(()), answer);
 }
 
 /// Runs `operate` in the writer's turn and answers with what it gives, after the commit of all it has seen.
@@ -150,51 +141,9 @@ pub fn turn<A: Answer>(
     reply: Replier,
     operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<A> + Send + 'static,
 ) {
-    if let Err(error) = admit(&core.partition) {
-        return refuse(core, call, reply, &error);
-    }
-    lookups::find(core, call, reply, move |core, call, reply, older| {
-        let server = core.clone();
-        core.partition.attempt(
-            core.in_hand(&call),
-            Box::new(move |turn| {
-                let Some(turn) = turn else { return hand_over(&server, call, reply) };
-                #[cfg(feature = "planted-panics")]
-                crate::fatal::planted::strike(&call);
-                let before = turn.applied();
-                let answer = turn.knowing(older, |turn| operate(turn, &call));
-                let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
-                after_commit(&server, turn, call, reply, basis, answer);
-            }),
-        );
-    });
-}
-
-/// Answers once everything that the answer may rest on has committed: a refusal is a read as well.
-pub fn after_commit<A: Answer>(
-    core: &Arc<Core>,
-    turn: &mut Turn<'_>,
-    call: Call,
-    reply: Replier,
-    basis: Basis,
-    answer: FsResult<A>,
-) {
-    let (core, epoch) = (core.clone(), turn.epoch());
-    turn.after_commit(move |committed| {
-        let _holding = core.in_hand(&call).hold();
-        match (committed, basis) {
-            (Ok(()), Basis::OwnEdit) => {
-                if may_be_noted(&call) {
-                    core.partition.refusals.lock().proved(&call.origin, epoch);
-                }
-                send(reply, answer);
-            }
-            (Ok(()), Basis::Reading) => {
-                let (proved, origin) = (core.clone(), call.origin);
-                let note = move || proved.partition.refusals.lock().proved(&origin, epoch);
-                leading::answer(&core, epoch, || call, reply, answer, note);
-            }
-            (Err(reason), _) => repeat(&core, call, reply, reason),
-        }
+    turns::in_turn(core, call, reply, move |core, turn, call, reply| {
+        let before = turn.applied();
+        let answer = operate(turn, &call);
+        turns::answer_behind(core, turn, call, reply, before, answer);
     });
 }

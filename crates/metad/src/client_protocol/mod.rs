@@ -19,6 +19,7 @@ mod encryption_zones;
 mod erasure_coding;
 mod files;
 mod leading;
+mod looking;
 mod meta_save;
 mod open_files;
 mod places;
@@ -33,6 +34,7 @@ mod status;
 mod steps;
 mod symlinks;
 mod truncate;
+mod turns;
 mod walks;
 mod xattrs;
 

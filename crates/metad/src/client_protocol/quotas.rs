@@ -2,9 +2,9 @@
 
 use super::{
     calls::{self, asked, decode},
-    walks,
+    looking, walks,
 };
-use crate::{core::Core, datanodes::wire};
+use crate::{core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::StorageType;
 use base::{FsError, FsResult};
 use namespace::{
@@ -20,18 +20,21 @@ use std::sync::Arc;
 
 pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::SetQuotaRequestProto>(&call, reply) else { return };
-    calls::turn(core, call, reply, move |turn, call| {
-        // Java's signed numbers travel as unsigned ones.
-        let quota = ops::set_quota::Request {
-            path: request.path,
-            inodes: request.namespace_quota as i64,
-            bytes: request.storagespace_quota as i64,
-            storage_type: request.storage_type.map(storage_type).transpose()?,
-        };
-        ops::set_quota::check_privilege(&turn.partition().context(&call.caller, Some(call.origin)), &quota)?;
-        calls::run(turn, call, &quota)?;
-        Ok(p::SetQuotaResponseProto {})
-    });
+    let storage_type = request.storage_type.map(storage_type).transpose();
+    // Java's signed numbers travel as unsigned ones.
+    let quota = ops::set_quota::Request {
+        path: request.path,
+        inodes: request.namespace_quota as i64,
+        bytes: request.storagespace_quota as i64,
+        storage_type: storage_type.clone().unwrap_or(None),
+    };
+    // HDFS asks for both before anything else, safe mode included.
+    let asked = quota.clone();
+    let check = move |turn: &Turn<'_>, call: &Call| {
+        storage_type.clone()?;
+        ops::set_quota::check_privilege(&turn.partition().context(&call.caller, Some(call.origin)), &asked)
+    };
+    looking::write(core, call, reply, quota.into(), check, |_, _| p::SetQuotaResponseProto {});
 }
 
 fn storage_type(number: i32) -> FsResult<StorageType> {

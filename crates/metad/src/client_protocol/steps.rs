@@ -3,7 +3,7 @@
 use super::safe_mode::refuse_in_safe_mode;
 use crate::{block_recovery, partition::turn::Turn};
 use base::{Block, CopyOfCall, FsResult};
-use namespace::{Edit, Plannable, Reply, Step, ops::add_block::NewBlock};
+use namespace::{Edit, Plannable, Question, Reply, Step, next_step, ops::add_block::NewBlock};
 use rpc::Call;
 use serving::{Decision, Known, Rules};
 
@@ -53,6 +53,36 @@ pub fn run<R: Plannable<Outcome: Into<Step>>>(
     call: &Call,
     request: &R,
 ) -> FsResult<Reply> {
+    match run_to_look(turn, call, request) {
+        Ran::Answered(answer) => answer,
+        Ran::Look(_) => unreachable!("a plan without looks looks by itself"),
+    }
+}
+
+/// How far a request has come.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once; a box would be made for each change"
+)]
+pub enum Ran {
+    Answered(FsResult<Reply>),
+    /// Nothing has changed yet. It is to be carried out again once this look was taken.
+    Look(Question),
+}
+
+/// Carries a request out like [`run`], if the looks of the turn suffice for it.
+pub fn run_to_look<R: Plannable<Outcome: Into<Step>>>(turn: &mut Turn<'_>, call: &Call, request: &R) -> Ran {
+    match carry_out(turn, call, request) {
+        Ok(ran) => ran,
+        Err(error) => Ran::Answered(Err(error)),
+    }
+}
+
+fn carry_out<R: Plannable<Outcome: Into<Step>>>(
+    turn: &mut Turn<'_>,
+    call: &Call,
+    request: &R,
+) -> FsResult<Ran> {
     let (partition, epoch, fingerprint) = (turn.partition(), turn.epoch(), fingerprint(call));
     loop {
         let known = Known {
@@ -66,19 +96,21 @@ pub fn run<R: Plannable<Outcome: Into<Step>>>(
             || plan(turn, call, request),
         );
         let step = match decision {
+            Decision::Step(Step::Look(question)) => return Ok(Ran::Look(question)),
             Decision::Step(step) => step,
-            Decision::Told(answer) => return answer,
+            Decision::Told(answer) => return answer.map(|reply| Ran::Answered(Ok(reply))),
             Decision::NotNow(refused) => return Err(refused),
-            Decision::NoEdit(answer) => return keep(turn, call, fingerprint, answer),
+            Decision::NoEdit(answer) => return Ok(Ran::Answered(keep(turn, call, fingerprint, answer))),
         };
-        match take(turn, step) {
-            None => {}
-            Some(End::Answered(Ok(reply))) => return Ok(reply),
-            Some(End::Answered(refused)) => return keep(turn, call, fingerprint, refused),
+        let answer = match take(turn, step) {
+            None => continue,
+            Some(End::Answered(Ok(reply))) => Ok(reply),
+            Some(End::Answered(refused)) => keep(turn, call, fingerprint, refused),
             // The client asks again for the places, or whether the file is closed.
-            Some(End::Allocate(edit, _)) => return Ok(turn.apply(edit).reply),
-            Some(End::Wait(_)) => return Ok(Reply::Bool(false)),
-        }
+            Some(End::Allocate(edit, _)) => Ok(turn.apply(edit).reply),
+            Some(End::Wait(_)) => Ok(Reply::Bool(false)),
+        };
+        return Ok(Ran::Answered(answer));
     }
 }
 
@@ -100,7 +132,7 @@ pub fn follow<R: Plannable<Outcome: Into<Step>>>(
 /// The next step of a request.
 pub fn plan<R: Plannable<Outcome: Into<Step>>>(turn: &Turn<'_>, call: &Call, request: &R) -> FsResult<Step> {
     turn.plan(&call.caller, call.origin, fingerprint(call), |namespace, context, facts| {
-        request.plan(namespace, context, facts).map(Into::into)
+        next_step(request, namespace, context, facts)
     })
 }
 
@@ -128,6 +160,7 @@ pub fn take(turn: &mut Turn<'_>, step: Step) -> Option<End> {
             answer
         }
         Step::Wait(block) => return Some(End::Wait(block)),
+        Step::Look(_) => unreachable!("a plan without looks looks by itself"),
     };
     Some(End::Answered(answer))
 }

@@ -191,6 +191,7 @@ impl Partition {
             moment: self.moment(),
             limits: &self.config.limits,
             renewals: None,
+            looks: None,
         }
     }
 

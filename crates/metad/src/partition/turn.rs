@@ -4,12 +4,14 @@ use super::Partition;
 use crate::{older_answers::Older, settle::tell_ahead};
 use ::blocks::Location;
 use base::{
-    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, LogPoint, Moment, Sn, Timestamp, TxId,
+    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, InodeId, LogPoint, Moment, Sn, Timestamp,
+    TxId,
 };
 use bytes::Bytes;
 use group::Proposal;
 use namespace::{
-    Applied, BlockChange, BlockFacts, Context, Edit, Namespace, Renewals, RetryLookup, older_calls::Noted,
+    Applied, BlockChange, BlockFacts, Context, Edit, Looks, Namespace, Renewals, RetryLookup, Watch,
+    older_calls::Noted,
 };
 use serving::{Tree, Until};
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub struct Turn<'a> {
     /// The notes for the index of older calls; `None` if there is no index.
     news: Option<Vec<Noted>>,
     orphans_left: bool,
+    /// The looks that were taken for the call that is being carried out. Without them its plans look at all that they need.
+    looks: Option<Looks>,
     /// The journal's answer about the call that is being carried out, in case the retry cache does not know it.
     older: Older,
 }
@@ -71,6 +75,7 @@ impl<'a> Turn<'a> {
             unsettled: Vec::new(),
             news: partition.older_answers.feed.is_open().then(Vec::new),
             orphans_left: false,
+            looks: None,
             older: Older::Nothing,
         }
     }
@@ -81,6 +86,18 @@ impl<'a> Turn<'a> {
         let result = carry_out(self);
         self.older = Older::Nothing;
         result
+    }
+
+    /// Carries a call out for which these looks at large subtrees were taken. Gives them back.
+    pub fn looking<T>(&mut self, looks: Looks, carry_out: impl FnOnce(&mut Self) -> T) -> (T, Looks) {
+        self.looks = Some(looks);
+        let result = carry_out(self);
+        (result, self.looks.take().expect("nobody else takes them"))
+    }
+
+    /// Sets a watch on a directory and all below it.
+    pub fn watch(&mut self, top: InodeId) -> Arc<Watch> {
+        self.tree.watch(top)
     }
 
     /// The answer of the retry cache about a call, or else the journal's.
@@ -147,6 +164,7 @@ impl<'a> Turn<'a> {
             moment: self.moment,
             limits: &self.partition.config.limits,
             renewals: Some(renewals),
+            looks: self.looks.as_ref().filter(|_| origin.is_some()),
         };
         plan(&self.tree.namespace, &context, &Facts { partition: self.partition })
     }

@@ -1,7 +1,7 @@
 //! The checks of what a path was resolved to, and of the directories on the way there.
 
-use super::{Access, WRITE, subtree::SubtreeCheck};
-use crate::{Namespace, resolve::Resolved};
+use super::{ALL, Access, WRITE, subtree::SubtreeCheck};
+use crate::{Context, Namespace, resolve::Resolved};
 use base::{FsError, FsResult};
 
 impl Access<'_> {
@@ -32,16 +32,11 @@ impl Access<'_> {
         }
     }
 
-    /// Every directory from the target down must allow the action; empty ones need not if so told.
-    pub fn check_subtree(
-        &self,
-        ns: &Namespace,
-        resolved: &Resolved<'_>,
-        action: u8,
-        ignore_empty: bool,
-    ) -> FsResult<()> {
-        let mut check = SubtreeCheck::new(ns, self, resolved, action, ignore_empty);
-        check.step(ns, self, usize::MAX).map(drop)
+    /// Every directory from the target down that is not empty must allow everything. If that needs a look first the answer is
+    /// of no use: see [`crate::Looks`].
+    pub fn check_subtree(&self, ns: &Namespace, ctx: &Context<'_>, resolved: &Resolved<'_>) -> FsResult<()> {
+        let check = SubtreeCheck::new(ns, self, resolved, ALL, true);
+        check.clone().all_rights(ns, ctx).map_err(|denial| check.error(ns, self, denial))
     }
 
     /// Checked whether or not permissions are switched on, with the way to the target.

@@ -1,10 +1,15 @@
 //! Whether a caller may do something with every directory below one. A large subtree is looked at in slices.
 
-use super::Access;
-use crate::{Namespace, resolve::Resolved};
-use base::{FsResult, InodeId};
+use super::{ALL, Access};
+use crate::{
+    Context, Namespace,
+    looks::{Answer, Denial, Question},
+    resolve::Resolved,
+};
+use base::{FsError, FsResult, InodeId};
 
 /// A check under way. An inode that changes between two slices may be checked as it was before or as it is after.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SubtreeCheck {
     top: InodeId,
     /// The path of the top, as the caller wrote it.
@@ -17,6 +22,7 @@ pub(crate) struct SubtreeCheck {
     begun: Option<Begun>,
 }
 
+#[derive(Clone, Debug, PartialEq)]
 struct Begun {
     directory: InodeId,
     /// The last child that was looked at; empty before the first.
@@ -45,8 +51,49 @@ impl SubtreeCheck {
         }
     }
 
+    /// A check whether everything is allowed in all directories that are not empty, from this one down.
+    pub fn of_all_rights(top: InodeId) -> Self {
+        Self { top, path: String::new(), action: ALL, ignore_empty: true, stack: vec![top], begun: None }
+    }
+
+    /// Whether the caller has all rights in what is to be checked: known from a look, or found by one.
+    ///
+    /// # Errors
+    /// The first denial. If a look has to come first the answer is of no use.
+    pub fn all_rights(self, ns: &Namespace, ctx: &Context<'_>) -> Result<(), Denial> {
+        let Some(top) = self.top() else { return Ok(()) };
+        let mut check = Self::of_all_rights(top);
+        let mut look = |count_max| check.rights(ns, &Access::new(ctx), count_max);
+        let answer = match ctx.looks {
+            Some(looks) => looks.answer(Question::Rights(top), look),
+            None => look(usize::MAX),
+        };
+        match answer {
+            Some(Answer::Rights(rights)) => rights,
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at `count_max` inodes at most. `None` while some are left.
+    pub fn rights(&mut self, ns: &Namespace, access: &Access<'_>, count_max: usize) -> Option<Answer> {
+        match self.look(ns, access, count_max) {
+            Ok(is_over) => is_over.then_some(Answer::Rights(Ok(()))),
+            Err(denial) => Some(Answer::Rights(Err(denial))),
+        }
+    }
+
+    /// The directory from which on it checks; `None` if nothing is to be checked.
+    fn top(&self) -> Option<InodeId> {
+        (!self.stack.is_empty() || self.begun.is_some()).then_some(self.top)
+    }
+
     /// Looks at `count_max` inodes at most. False while some are left.
     pub fn step(&mut self, ns: &Namespace, access: &Access<'_>, count_max: usize) -> FsResult<bool> {
+        self.look(ns, access, count_max).map_err(|denial| self.error(ns, access, denial))
+    }
+
+    /// Looks like [`SubtreeCheck::step`].
+    fn look(&mut self, ns: &Namespace, access: &Access<'_>, count_max: usize) -> Result<bool, Denial> {
         let mut left = count_max.max(1);
         loop {
             let mut begun = match self.begun.take() {
@@ -75,7 +122,8 @@ impl SubtreeCheck {
                 }
                 left -= 1;
                 if is_checked && access.is_sticky_violated(ns, directory, child) {
-                    return Err(self.sticky_denial(ns, access, directory, child));
+                    let (parent, child) = (begun.directory, ns.tree.inode(child).id());
+                    return Err(Denial::BySticky { parent, child });
                 }
                 let inode = ns.tree.inode(child);
                 if inode.is_directory() {
@@ -87,24 +135,31 @@ impl SubtreeCheck {
         }
     }
 
-    fn begin(&self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> FsResult<Begun> {
+    fn begin(&self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> Result<Begun, Denial> {
         if let Some(directory) = ns.handle(id) {
             let is_empty = ns.tree.inode(directory).children_count() == 0;
             let is_free = is_empty && self.ignore_empty;
             if !is_free && !access.may(ns, directory, self.action) {
-                return Err(access.denial(ns, directory, &ns.last_path_of(directory), self.action));
+                return Err(Denial::OfDirectory(id));
             }
         }
         Ok(Begun { directory: id, after: Vec::new(), below: Vec::new() })
     }
 
-    fn sticky_denial(
-        &self,
-        ns: &Namespace,
-        access: &Access<'_>,
-        directory: u32,
-        child: u32,
-    ) -> base::FsError {
+    /// Hadoop's words for a denial, on the tree as it was when that was found.
+    pub fn error(&self, ns: &Namespace, access: &Access<'_>, denial: Denial) -> FsError {
+        match denial {
+            Denial::OfDirectory(id) => {
+                let directory = ns.expect(id);
+                access.denial(ns, directory, &ns.last_path_of(directory), self.action)
+            }
+            Denial::BySticky { parent, child } => {
+                self.sticky_denial(ns, access, ns.expect(parent), ns.expect(child))
+            }
+        }
+    }
+
+    fn sticky_denial(&self, ns: &Namespace, access: &Access<'_>, directory: u32, child: u32) -> FsError {
         let path = |handle| {
             let top = ns.handle(self.top);
             let below =

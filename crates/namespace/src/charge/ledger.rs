@@ -2,7 +2,8 @@
 
 use super::{Charge, Found};
 use crate::{
-    Namespace,
+    Context, Namespace,
+    looks::Counted,
     quota::{Amounts, Quota},
     store::NONE,
 };
@@ -11,14 +12,15 @@ use std::collections::BTreeMap;
 
 pub(crate) struct Ledger<'ns> {
     ns: &'ns Namespace,
+    ctx: &'ns Context<'ns>,
     charges: BTreeMap<InodeId, Amounts>,
     kept: Vec<(InodeId, Amounts)>,
     refusal: Option<FsError>,
 }
 
 impl<'ns> Ledger<'ns> {
-    pub fn new(ns: &'ns Namespace) -> Self {
-        Self { ns, charges: BTreeMap::new(), kept: Vec::new(), refusal: None }
+    pub fn new(ns: &'ns Namespace, ctx: &'ns Context<'ns>) -> Self {
+        Self { ns, ctx, charges: BTreeMap::new(), kept: Vec::new(), refusal: None }
     }
 
     /// In the order of the directories' ids, without those for which all comes to nothing.
@@ -40,6 +42,13 @@ impl<'ns> Ledger<'ns> {
             let quota = ns.tree.quotas.get(&inode.id()).filter(|_| inode.has_quota())?;
             Some((at, inode.id(), quota))
         })
+    }
+
+    /// What a whole subtree counts for under this policy. If that needs a look first the answer is of no use: see
+    /// [`crate::Looks`].
+    pub fn amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
+        let top = self.ns.tree.inode(top).id();
+        self.ns.amounts_for(self.ctx, Counted { top, policy, is_attached, anew })
     }
 
     /// Whether a directory, or one above it, has a quota.

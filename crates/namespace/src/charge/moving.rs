@@ -37,12 +37,12 @@ pub(crate) fn rename(
         ledger.charge(source, kept);
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
-    let leaving = ns.subtree_amounts(moved, before, true, false);
+    let leaving = ledger.amounts(moved, before, true, false);
     let mut arriving = leaving;
     arriving += change_policy(ns, ledger, moved, before, after);
     let mut needed = arriving;
     if let Some(replaced) = replaced {
-        needed -= ns.subtree_amounts(replaced, tree.policy_of(replaced), true, false);
+        needed -= ledger.amounts(replaced, tree.policy_of(replaced), true, false);
     }
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
     ledger.verify(destination, needed, end);

@@ -5,7 +5,7 @@
 
 use crate::{
     Context, Namespace, Reply,
-    access::{ALL, Access},
+    access::Access,
     charge::{self, ledger::Ledger},
     codec::record_fields,
     edit::{Edit, Planned},
@@ -47,7 +47,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     access.check_parent_write(ns, &resolved)?;
-    access.check_subtree(ns, &resolved, ALL, true)?;
+    access.check_subtree(ns, ctx, &resolved)?;
     let Some(target) = resolved.target else {
         return Ok(Planned::NoChange(Reply::Bool(false)));
     };

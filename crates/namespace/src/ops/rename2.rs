@@ -3,7 +3,7 @@
 
 use crate::{
     Context, Namespace,
-    access::{ALL, Access, WRITE},
+    access::{Access, WRITE},
     edit::{Edit, Planned},
     ops::{
         allow_snapshot,
@@ -40,7 +40,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     source.check_unprotected(ns, ctx)?;
     access.check_parent_write(ns, &source)?;
     if req.to_trash {
-        access.check_subtree(ns, &source, ALL, true)?;
+        access.check_subtree(ns, ctx, &source)?;
     }
     access.check_ancestor(ns, &destination, WRITE)?;
     let (from, to) = (source.path.as_str(), destination.path.as_str());

@@ -10,6 +10,7 @@ use crate::{
     codec::record_fields,
     edit::{Edit, Planned},
     footprint::Marks,
+    looks::Counted,
     operation::{Applying, Operation},
     plannable::plannable,
     quota::{Amounts, Quota},
@@ -80,7 +81,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     let used = || match known {
         Some(quota) => quota.used,
-        None => ns.subtree_amounts(directory, ns.tree.policy_of(directory), true, false),
+        None => {
+            let policy = ns.tree.policy_of(directory);
+            ns.amounts_for(ctx, Counted { top: inode.id(), policy, is_attached: true, anew: false })
+        }
     };
     let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
     let quota = is_limited.then(|| Quota { limits, used: used() });

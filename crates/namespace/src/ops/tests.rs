@@ -37,6 +37,7 @@ fn a_plan_can_be_made_again() {
         moment: Moment::default(),
         limits: &limits,
         renewals: None,
+        looks: None,
     };
     let request = Request::from(set_permission::Request { path: "/".into(), permission: 0o700 });
     let plan = || request.plan(&ns, &ctx, &GivenFacts::all_finished());

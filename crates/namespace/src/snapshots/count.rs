@@ -7,7 +7,8 @@
 
 use super::{AFTER_ALL, EntryKey, PastEntry};
 use crate::{
-    Namespace, SnapshotId,
+    Context, Namespace, SnapshotId,
+    looks::{Answer, Counted, Question},
     quota::Amounts,
     store::{NONE, inode::NAMED},
     usage::{block_bytes, replicated},
@@ -107,41 +108,25 @@ impl Namespace {
         Amounts { inodes: 1, ..replicated(self.held_bytes(file, &[]), replication, policy) }
     }
 
-    /// A whole subtree whose top has this policy in force. The noted usage of directories with a quota is used,
-    /// unless `anew` asks to count everything: the noted usage rests on the present policies.
+    /// What a whole subtree counts for whose top has this policy in force; see [`Counted`].
     pub(crate) fn subtree_amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
-        let tree = &self.tree;
-        let mut sum = Amounts::default();
-        let mut stack = vec![(top, policy, is_attached)];
-        while let Some((handle, policy, is_attached)) = stack.pop() {
-            self.visits.add();
-            let inode = tree.inode(handle);
-            if inode.is_file() {
-                sum += self.file_amounts(handle, policy, is_attached);
-                continue;
-            }
-            // The noted usage is not kept up to date for inodes that only snapshots have.
-            let is_known = is_attached && !anew && inode.has_quota();
-            if let Some(quota) = tree.quotas.get(&inode.id()).filter(|_| is_known) {
-                sum += quota.used;
-                continue;
-            }
-            sum += Amounts::ONE_INODE;
-            self.for_each_past(inode.id(), |past| match past {
-                Past::Deleted(child) => stack.push((child, tree.policy_below(child, policy), false)),
-                Past::Moved(amounts) => sum += amounts,
-            });
-            for child in tree.children_of(handle, 0) {
-                let policy = tree.policy_below(child, policy);
-                if tree.inode(child).is_file() {
-                    self.visits.add();
-                    sum += self.file_amounts(child, policy, is_attached);
-                } else {
-                    stack.push((child, policy, is_attached));
-                }
-            }
+        self.amounts_of(Counted { top: self.tree.inode(top).id(), policy, is_attached, anew })
+    }
+
+    /// What a whole subtree counts for: known from a look, or found by one. If a look has to come first the answer is of no use.
+    pub(crate) fn amounts_for(&self, ctx: &Context<'_>, counted: Counted) -> Amounts {
+        let Some(looks) = ctx.looks else { return self.amounts_of(counted) };
+        let look = |count_max| Counting::new(counted).step(self, count_max).map(Answer::Amounts);
+        match looks.answer(Question::Amounts(counted), look) {
+            Some(Answer::Amounts(amounts)) => amounts,
+            _ => Amounts::default(),
         }
-        sum
+    }
+
+    /// Counts a whole subtree at once.
+    pub(crate) fn amounts_of(&self, counted: Counted) -> Amounts {
+        let all = Counting::new(counted).step(self, usize::MAX);
+        all.expect("no subtree has so many inodes")
     }
 
     /// Gives the former children that still count in a directory to `each`.
@@ -154,6 +139,99 @@ impl Namespace {
                 (Some(child), _) => each(Past::Deleted(child)),
                 (None, Some(amounts)) => each(Past::Moved(**amounts)),
                 (None, None) => {}
+            }
+        }
+    }
+}
+
+/// A count under way. An inode that changes between two steps may count as it was before or as it is after.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Counting {
+    anew: bool,
+    sum: Amounts,
+    stack: Vec<Level>,
+}
+
+/// An inode that is to be counted, and all below it.
+#[derive(Clone, Debug, PartialEq)]
+struct Level {
+    inode: InodeId,
+    policy: u8,
+    is_attached: bool,
+    /// The children up to this rank are counted; `None`: nothing of the inode is.
+    done: Option<u32>,
+}
+
+impl Counting {
+    pub fn new(counted: Counted) -> Self {
+        let Counted { top, policy, is_attached, anew } = counted;
+        let top = Level { inode: top, policy, is_attached, done: None };
+        Self { anew, sum: Amounts::default(), stack: vec![top] }
+    }
+
+    /// Visits `count_max` inodes at most. `None` while some are left.
+    pub fn step(&mut self, ns: &Namespace, count_max: usize) -> Option<Amounts> {
+        let mut left = count_max.max(1);
+        while let Some(level) = self.stack.pop() {
+            if left == 0 {
+                self.stack.push(level);
+                return None;
+            }
+            ns.visits.add();
+            left -= usize::from(level.done.is_none());
+            // Something that is gone has nothing below it any more.
+            let Some(handle) = ns.handle(level.inode) else { continue };
+            let first = match level.done {
+                Some(done) => done,
+                None if self.begin(ns, handle, &level) => 0,
+                None => continue,
+            };
+            self.count_children(ns, handle, level, first, &mut left);
+        }
+        Some(self.sum)
+    }
+
+    /// Counts an inode without its children. True if these are to be counted.
+    fn begin(&mut self, ns: &Namespace, handle: u32, level: &Level) -> bool {
+        let inode = ns.tree.inode(handle);
+        if inode.is_file() {
+            self.sum += ns.file_amounts(handle, level.policy, level.is_attached);
+            return false;
+        }
+        // The noted usage is not kept up to date for inodes that only snapshots have.
+        let is_known = level.is_attached && !self.anew && inode.has_quota();
+        if let Some(quota) = ns.tree.quotas.get(&level.inode).filter(|_| is_known) {
+            self.sum += quota.used;
+            return false;
+        }
+        self.sum += Amounts::ONE_INODE;
+        ns.for_each_past(level.inode, |past| match past {
+            Past::Deleted(child) => self.stack.push(Level {
+                inode: ns.tree.inode(child).id(),
+                policy: ns.tree.policy_below(child, level.policy),
+                is_attached: false,
+                done: None,
+            }),
+            Past::Moved(amounts) => self.sum += amounts,
+        });
+        true
+    }
+
+    /// Counts the files from a rank on, and notes the directories. If `left` does not suffice the rest is noted as well.
+    fn count_children(&mut self, ns: &Namespace, directory: u32, level: Level, first: u32, left: &mut usize) {
+        for (done, child) in (first..).zip(ns.tree.children_of(directory, first)) {
+            if *left == 0 {
+                return self.stack.push(Level { done: Some(done), ..level });
+            }
+            *left -= 1;
+            let policy = ns.tree.policy_below(child, level.policy);
+            let inode = ns.tree.inode(child);
+            if inode.is_file() {
+                ns.visits.add();
+                self.sum += ns.file_amounts(child, policy, level.is_attached);
+            } else {
+                let (inode, is_attached) = (inode.id(), level.is_attached);
+                self.stack.push(Level { inode, policy, is_attached, done: None });
             }
         }
     }

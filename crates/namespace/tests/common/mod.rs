@@ -3,6 +3,7 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+pub mod random_calls;
 pub mod reads;
 
 use base::{
@@ -10,7 +11,7 @@ use base::{
     Timestamp, TxId,
 };
 use namespace::{
-    Applied, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply, Snapshot,
+    Applied, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply, Snapshot, Watches,
     given_facts::GivenFacts,
     ops,
     reads::{
@@ -47,6 +48,7 @@ pub struct World {
     pub calls: i32,
     /// Blocks that data servers were told to delete.
     pub removed: std::collections::BTreeSet<BlockId>,
+    pub watches: Watches,
 }
 
 pub fn image_of(snapshot: &Snapshot) -> Vec<u8> {
@@ -76,6 +78,7 @@ impl World {
             journal: Vec::new(),
             calls: 0,
             removed: Default::default(),
+            watches: Watches::default(),
         }
     }
 
@@ -98,6 +101,7 @@ impl World {
             moment: self.moment,
             limits: &self.limits,
             renewals: self.renewals.as_ref(),
+            looks: None,
         }
     }
 
@@ -111,6 +115,7 @@ impl World {
         self.journal.push(bytes);
         let at = TxId { epoch: Epoch(1), sn: Sn(self.journal.len() as u64) };
         self.now.ms = self.now.ms.saturating_add(1);
+        self.watches.tell(&self.ns, &edit);
         let applied = self.ns.apply(at, &edit);
         for change in &applied.block_changes {
             if let namespace::BlockChange::Removed(block) = change {

@@ -79,6 +79,7 @@ impl Member {
             moment: Moment::default(),
             limits: &limits,
             renewals: None,
+            looks: None,
         };
         let known = Known {
             origin: &origin,

@@ -191,6 +191,7 @@ impl Request {
             moment,
             limits: &limits,
             renewals: None,
+            looks: None,
         })
     }
 }
@@ -206,5 +207,6 @@ pub fn service_context<T>(now: Timestamp, moment: Moment, plan: impl FnOnce(&Con
         moment,
         limits: &limits,
         renewals: None,
+        looks: None,
     })
 }

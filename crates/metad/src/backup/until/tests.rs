@@ -79,6 +79,7 @@ impl Story {
             moment: Moment::default(),
             limits: &self.limits,
             renewals: None,
+            looks: None,
         }
     }
 
