@@ -351,6 +351,25 @@ fn a_concat_asks_for_no_room_where_only_the_policy_changes() -> FsResult<()> {
 }
 
 #[test]
+fn a_quota_that_is_moved_under_another_policy_counts_other_media() -> FsResult<()> {
+    let mut world = World::new(0);
+    world.mkdirs("/fast/q", true)?;
+    world.mkdirs("/slow", true)?;
+    world.set_storage_policy("/fast", Some("ALL_SSD"))?;
+    world.set_quota("/fast/q", 100, KEEP)?;
+    write(&mut world, "/fast/q/f", &[1_000]);
+    assert_eq!(on(&world, "/fast/q", StorageType::Ssd), 3_000);
+    // No directory above has a quota, neither here nor there.
+    assert_eq!(world.rename("/fast/q", "/slow"), Ok(true));
+    assert_eq!(on(&world, "/slow/q", StorageType::Ssd), 0);
+    assert_eq!(world.ns.check_consistency(), Ok(()));
+    assert_eq!(world.rename("/slow/q", "/fast"), Ok(true));
+    assert_eq!(on(&world, "/fast/q", StorageType::Ssd), 3_000);
+    world.check_replay();
+    Ok(())
+}
+
+#[test]
 fn a_limit_of_a_medium_that_is_to_stay_becomes_that_of_all_bytes() -> FsResult<()> {
     let mut world = World::new(0);
     world.mkdirs("/q", true)?;

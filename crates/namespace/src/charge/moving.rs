@@ -29,6 +29,10 @@ pub(crate) fn rename(
     let after = tree.policy_below(moved, tree.policy_of(destination));
     let kept = keep_moved(ns, ledger, moved);
     if !ledger.is_charged(source) && !ledger.is_charged(destination) {
+        // A quota in what is moved goes along, and counts other media there.
+        if before != after && has_quota_below(ns, moved) {
+            change_policy(ns, ledger, moved, before, after);
+        }
         return;
     }
     // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
@@ -53,6 +57,11 @@ pub(crate) fn rename(
         ledger.charge(source, -leaving);
         ledger.charge(destination, arriving);
     }
+}
+
+fn has_quota_below(ns: &Namespace, top: u32) -> bool {
+    let directories = ns.tree.quotas.iter().filter_map(|(directory, _)| ns.handle(*directory));
+    directories.into_iter().any(|directory| ns.is_at_or_below(directory, top))
 }
 
 /// The amounts that go on to count in the directory that something is moved out of, as the last snapshot that sees it
