@@ -54,7 +54,7 @@ fn check_edit(bytes: &[u8]) -> bool {
 
 fn images() -> Vec<Vec<u8>> {
     let mut bytes = Vec::new();
-    let written = grown().0.snapshot().write(&mut |piece| {
+    let written = grown().0.freeze().write(&mut |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     });

@@ -79,8 +79,8 @@ pub fn generate(env: &Env, dir: &Path, files: u64, blocks: u64) -> anyhow::Resul
     ensure!(counts.files == files, "not all files were made: {counts:?}");
 
     tracing::debug!(cluster = cluster.cluster_id, %at, "writing the image");
-    let snapshot = namespace.snapshot();
-    let checkpoint = journal.write_image(at, |writer| snapshot.write(&mut |bytes| writer.write(bytes)))?;
+    let frozen = namespace.freeze();
+    let checkpoint = journal.write_image(at, |writer| frozen.write(&mut |bytes| writer.write(bytes)))?;
     let image_bytes = checkpoint.file_bytes;
     let written = env.disk.open(&store.join("images").join(checkpoint.file_name()), OpenMode::Read)?;
     let mut staged = journal.stage(checkpoint)?;

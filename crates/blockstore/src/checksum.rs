@@ -3,13 +3,15 @@
 use crate::error::StoreError;
 use base::ChecksumKind;
 
-/// The largest chunk that is accepted: larger ones would make a partial last chunk expensive to continue.
-pub const BYTES_PER_CHECKSUM_MAX: u32 = 16 << 20;
+/// The largest chunk of a replica on the disk: larger ones would make a partial last chunk expensive to continue. It is more than
+/// what is sent and received (`pipeline::BYTES_PER_CHECKSUM_MAX`), so that a replica that another program has written counts as
+/// what it is, and not as damaged.
+pub const STORED_CHUNK_BYTES_MAX: u32 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Checksum {
     pub kind: ChecksumKind,
-    /// 1 ..= [`BYTES_PER_CHECKSUM_MAX`].
+    /// 1 ..= [`STORED_CHUNK_BYTES_MAX`].
     pub bytes_per_checksum: u32,
 }
 
@@ -27,11 +29,11 @@ impl Checksum {
             ))
         })?;
         match u32::try_from(bytes_per_checksum) {
-            Ok(bytes_per_checksum) if (1..=BYTES_PER_CHECKSUM_MAX).contains(&bytes_per_checksum) => {
+            Ok(bytes_per_checksum) if (1..=STORED_CHUNK_BYTES_MAX).contains(&bytes_per_checksum) => {
                 Ok(Self { kind, bytes_per_checksum })
             }
             _ => Err(StoreError::Checksum(format!(
-                "{bytes_per_checksum} bytes per checksum; 1 to {BYTES_PER_CHECKSUM_MAX} are served"
+                "{bytes_per_checksum} bytes per checksum; 1 to {STORED_CHUNK_BYTES_MAX} are stored"
             ))),
         }
     }

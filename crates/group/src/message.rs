@@ -143,6 +143,11 @@ pub struct StateDigest {
 impl StateDigest {
     /// Every message about a difference begins with this, also the note beside a store that was put aside for one.
     pub const DIFFERENCE: &str = "the members have made different states of the same entries";
+
+    /// Whether a store was put aside for a difference. The note beside the store has the reason in words only.
+    pub fn is_difference(reason: &str) -> bool {
+        reason.starts_with(Self::DIFFERENCE)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@
 //! every other member fetches the image ([`crate::renew`]). The active makes one itself when nobody else is in
 //! sync, when an operator asks for it, and when the standby is far too late.
 //!
-//! On the active the writer's thread takes the snapshot between two turns, where the tree and the end of the log
+//! On the active the writer's thread freezes the tree between two turns, where the tree and the end of the log
 //! agree; on a standby any moment will do, since all that it has applied has committed.
 
 mod trigger;
@@ -21,7 +21,7 @@ use base::{EntryKind, LogPoint, MemberId, Moment, Sn};
 use env::pulse;
 use group::{Proposal, Status};
 use journal::Checkpoint;
-use namespace::Snapshot;
+use namespace::FrozenTree;
 use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
 
@@ -232,9 +232,9 @@ impl Maker {
 
     fn write_as_standby(&mut self, partition: &Arc<Partition>) -> Result<LogPoint, String> {
         let journal = partition.member.journal();
-        let (snapshot, applied) = {
+        let (frozen, applied) = {
             let tree = partition.tree();
-            (tree.namespace.snapshot(), tree.namespace.applied())
+            (tree.namespace.freeze(), tree.namespace.applied())
         };
         // The place of the log, from the log itself: its chain is what ties an image to one history.
         let (at, _) = journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error))?;
@@ -245,7 +245,7 @@ impl Maker {
             return Err("this member has begun to lead".into());
         }
         let checkpoint = journal
-            .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
+            .write_image(at, |writer| frozen.write(&mut |bytes: &[u8]| writer.write(bytes)))
             .map_err(|error| chain(&error))?;
         self.suggested = Some(Suggested { checkpoint, at: partition.moment(), count: 0 });
         suggest(partition, &checkpoint);
@@ -309,12 +309,12 @@ fn suggest(partition: &Arc<Partition>, checkpoint: &Checkpoint) {
 }
 
 fn write_as_active(partition: &Arc<Partition>) -> Result<LogPoint, String> {
-    let (snapshot, at) = take_snapshot(partition)?;
+    let (frozen, at) = freeze(partition)?;
     let journal = partition.member.journal();
     let checkpoint = journal
-        .write_image(at, |writer| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes)))
+        .write_image(at, |writer| frozen.write(&mut |bytes: &[u8]| writer.write(bytes)))
         .map_err(|error| chain(&error))?;
-    drop(snapshot);
+    drop(frozen);
 
     let payload = checkpoint.encode();
     wait_for(|done| {
@@ -344,15 +344,15 @@ fn withdraw(partition: &Partition, checkpoint: &Checkpoint) {
 /// Before a store is put aside because of what is in memory, an image of that memory goes into the store, for the
 /// people who look for the cause. Nothing else needs the image: where it cannot be written, the store is put aside without it.
 fn keep_evidence(partition: &Arc<Partition>) {
-    let (snapshot, applied) = {
+    let (frozen, applied) = {
         let tree = partition.tree();
-        (tree.namespace.snapshot(), tree.namespace.applied())
+        (tree.namespace.freeze(), tree.namespace.applied())
     };
     let journal = partition.member.journal();
     let written =
         journal.read(applied.sn, applied.sn, 0).map_err(|error| chain(&error)).and_then(|(at, _)| {
             let write =
-                |writer: &mut journal::ImageWriter| snapshot.write(&mut |bytes: &[u8]| writer.write(bytes));
+                |writer: &mut journal::ImageWriter| frozen.write(&mut |bytes: &[u8]| writer.write(bytes));
             journal.write_image(at, write).map_err(|error| chain(&error))
         });
     match written {
@@ -364,14 +364,12 @@ fn keep_evidence(partition: &Arc<Partition>) {
 }
 
 /// The tree at a place of the log that has committed.
-fn take_snapshot(partition: &Arc<Partition>) -> Result<(Snapshot, LogPoint), String> {
+fn freeze(partition: &Arc<Partition>) -> Result<(FrozenTree, LogPoint), String> {
     let slot = Arc::new(Mutex::new(None));
     let taken = slot.clone();
     wait_for(|done| {
         partition.write(Box::new(move |turn: &mut Turn<'_>| {
-            turn.at_the_end(Box::new(move |namespace, end| {
-                *taken.lock() = Some((namespace.snapshot(), end))
-            }));
+            turn.at_the_end(Box::new(move |namespace, end| *taken.lock() = Some((namespace.freeze(), end))));
             turn.after_commit(move |committed| done(committed.map_err(str::to_owned)));
         }))
     })?;

@@ -263,7 +263,7 @@ fn read_back(
 /// Whether a store that was put aside because its state differed is still kept.
 fn has_differed(env: &Env, store: &Path) -> io::Result<bool> {
     let reasons = journal::aside::reasons(&*env.disk, store)?;
-    Ok(reasons.iter().any(|reason| reason.starts_with(StateDigest::DIFFERENCE)))
+    Ok(reasons.iter().any(|reason| StateDigest::is_difference(reason)))
 }
 
 /// Asks again for a while: a coordinator may be starting as well.

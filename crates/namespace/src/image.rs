@@ -88,12 +88,12 @@ pub enum ImageError {
     Malformed { section: &'static str, what: String },
 }
 
-/// The tree at one moment. It shares the pages that did not change since then.
-pub struct Snapshot {
+/// A tree as it was at one moment, in memory: an image is written from it. It shares the pages that did not change since then.
+pub struct FrozenTree {
     tree: Tree,
 }
 
-impl Snapshot {
+impl FrozenTree {
     pub(crate) fn new(tree: Tree) -> Self {
         Self { tree }
     }
@@ -118,7 +118,7 @@ impl Snapshot {
 
 impl Namespace {
     /// The tree as it is now, to be written by another thread while this one goes on.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(self.tree.clone())
+    pub fn freeze(&self) -> FrozenTree {
+        FrozenTree::new(self.tree.clone())
     }
 }

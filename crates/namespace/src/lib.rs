@@ -79,7 +79,7 @@ pub use digest::fingerprint;
 pub use epoch::NewEpoch;
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
 pub use footprint::{Mark, Reach, Sight};
-pub use image::{ImageError, Snapshot};
+pub use image::{FrozenTree, ImageError};
 pub use lease_watch::LeaseWatch;
 pub use level::GroupLevel;
 pub use limits::{AccessPolicy, Limits, XattrLimits};

@@ -22,7 +22,7 @@ use crate::{
 use base::{BlockId, FsError, FsResult, GenerationStamp, InodeId, InodeOrigin, Timestamp, TxId};
 use std::{collections::VecDeque, sync::Arc};
 
-/// A clone is a snapshot: it costs a reference count a page.
+/// A clone stays as it is: it costs a reference count a page.
 #[derive(Clone)]
 pub(crate) struct Tree {
     pub inodes: Arena<Inode>,

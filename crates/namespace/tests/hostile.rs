@@ -112,7 +112,7 @@ fn a_count_is_not_believed() {
 
 #[test]
 fn mutated_images_are_refused() {
-    let image = image_of(&busy_world().ns.snapshot());
+    let image = image_of(&busy_world().ns.freeze());
     let mut dice = Dice(2);
     let mut refused = 0;
     for _ in 0..800 {

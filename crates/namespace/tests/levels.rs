@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Result<Namespace, ImageError> {
 fn a_level_is_raised_once_and_is_the_same_after_a_start_from_an_image() -> FsResult<()> {
     let mut world = World::new(1);
     world.mkdirs("/a", true)?;
-    let (digest, image) = (world.ns.digest(), image_of(&world.ns.snapshot()));
+    let (digest, image) = (world.ns.digest(), image_of(&world.ns.freeze()));
     assert_eq!(world.ns.group_level().level, Level::FIRST);
     let Some(edit) = raise(&mut world, Level::NEWEST)? else { panic!("it is raised") };
     let raised = world.ns.group_level().clone();
@@ -51,9 +51,9 @@ fn a_level_is_raised_once_and_is_the_same_after_a_start_from_an_image() -> FsRes
 #[test]
 fn a_group_may_begin_at_a_level() {
     let world = World::new(2);
-    let first = image_of(&world.ns.snapshot());
+    let first = image_of(&world.ns.freeze());
     let born = world.ns.beginning_at(Level::NEWEST);
-    let image = image_of(&born.snapshot());
+    let image = image_of(&born.freeze());
     let ns = read(&image).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((ns.group_level().level, ns.group_level().since), (Level::NEWEST, TxId::default()));
     assert_eq!(ns.digest(), born.digest());
@@ -63,7 +63,7 @@ fn a_group_may_begin_at_a_level() {
 #[test]
 fn a_level_of_a_later_release_is_refused_with_that_release() {
     let world = World::new(3);
-    let image = image_of(&world.ns.beginning_at(Level::NEWEST).snapshot());
+    let image = image_of(&world.ns.beginning_at(Level::NEWEST).freeze());
     let section = [&[11, 1, Level::NEWEST.0 as u8, 5][..], b"0.2.0"].concat();
     let at = image.windows(section.len()).position(|window| window == section);
     let at = at.unwrap_or_else(|| panic!("the section is there"));

@@ -548,8 +548,8 @@ fn a_snapshot_stays_as_it_was() {
         run.create();
         run.write();
     }
-    let snapshot = run.world.ns.snapshot();
-    let (digest, bytes) = (snapshot.digest(), common::image_of(&snapshot));
+    let frozen = run.world.ns.freeze();
+    let (digest, bytes) = (frozen.digest(), common::image_of(&frozen));
     for _ in 0..300 {
         run.mkdirs();
         run.create();
@@ -557,7 +557,7 @@ fn a_snapshot_stays_as_it_was() {
         run.delete();
     }
     assert_ne!(run.world.ns.digest(), digest);
-    assert_eq!(common::image_of(&snapshot), bytes);
+    assert_eq!(common::image_of(&frozen), bytes);
     let size = bytes.len() as u64;
     let back = Namespace::read_image(99, &mut &bytes[..], size).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(back.digest(), digest);

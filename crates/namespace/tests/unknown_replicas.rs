@@ -86,10 +86,10 @@ fn the_first_entry_of_an_earlier_program_leaves_nothing_behind() {
     let mut world = World::new(3);
     let told = starts(&mut world, 2, NewEpoch { keeps_skipped: false, ..STEPS });
     assert_eq!((told.skipped().len(), told.held_since()), (0, None));
-    let bytes = image_of(&world.ns.snapshot());
+    let bytes = image_of(&world.ns.freeze());
     let section_10_is_left_out = bytes.len();
     starts(&mut world, 3, STEPS);
-    assert!(image_of(&world.ns.snapshot()).len() > section_10_is_left_out + 3);
+    assert!(image_of(&world.ns.freeze()).len() > section_10_is_left_out + 3);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn members_differ_when_they_hold_back_different_things() {
 fn an_image_with_ranges_that_no_member_writes_is_refused() {
     let mut world = World::new(5);
     starts(&mut world, 2, LOSS);
-    let bytes = image_of(&world.ns.snapshot());
+    let bytes = image_of(&world.ns.freeze());
     let read = |bytes: &[u8]| Namespace::read_image(9, &mut &bytes[..], bytes.len() as u64);
     assert!(read(&bytes).is_ok());
     // Section, version, epoch, one range; then the end with its digest.

@@ -44,7 +44,7 @@ fn an_image_of_version_1_is_the_same_tree() -> FsResult<()> {
     assert_eq!(names, ["b", "empty", "é"]);
     // And goes on in this version's bytes.
     let mut bytes = Vec::new();
-    let written = ns.snapshot().write(&mut |piece| {
+    let written = ns.freeze().write(&mut |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     });

@@ -20,4 +20,4 @@ pub use client::{CallIdentity, Client, ClientOptions};
 pub use error::{CallError, RpcError};
 pub use null_service::NullService;
 pub use server::{CallerResolver, Limits, Load, Server, ServerConfig};
-pub use service::{Answer, Call, Replier, Service};
+pub use service::{Answer, Call, NoResponse, Replier, Service};

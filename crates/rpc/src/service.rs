@@ -79,11 +79,20 @@ enum Way {
     Captured(Box<dyn FnOnce(Answer) + Send + Sync>),
 }
 
+/// The reason why a call has no response.
+#[derive(Debug)]
+pub enum NoResponse {
+    /// The service has refused it.
+    Refused(RpcError),
+    /// The service has dropped it without an answer.
+    GivenUp,
+}
+
 /// A service's answer to a call that came inside another call instead of on a connection of its own.
 #[derive(Debug)]
 pub struct Answer {
     /// The bytes of the response message.
-    pub result: Result<Bytes, RpcError>,
+    pub result: Result<Bytes, NoResponse>,
     pub state_id: Option<i64>,
 }
 
@@ -183,7 +192,7 @@ impl Replier {
                 outbox.refuse(ReplyTo { state_id: self.state_id, ..to }, &error);
             }
             Some(Way::Captured(take)) => {
-                take(Answer { result: Err(error), state_id: self.state_id });
+                take(Answer { result: Err(NoResponse::Refused(error)), state_id: self.state_id });
             }
             None => {}
         }
@@ -205,7 +214,9 @@ impl Drop for Replier {
                 drop(paid);
                 outbox.give_up(ReplyTo { state_id: self.state_id, ..to }, &error);
             }
-            Some(Way::Captured(take)) => take(Answer { result: Err(error), state_id: self.state_id }),
+            Some(Way::Captured(take)) => {
+                take(Answer { result: Err(NoResponse::GivenUp), state_id: self.state_id })
+            }
             None => {}
         }
     }
@@ -213,10 +224,3 @@ impl Drop for Replier {
 
 /// The message to a client whose call was dropped without an answer.
 const GIVEN_UP: &str = "The server gave up the call.";
-
-impl RpcError {
-    /// Whether this stands for a call that the service dropped without an answer.
-    pub fn is_given_up(&self) -> bool {
-        self.class == proto::exception::IO && self.message == GIVEN_UP
-    }
-}

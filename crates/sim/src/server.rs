@@ -13,7 +13,7 @@ use coord::{Basis, ChangeError, Coordinator, Embedded, Version};
 use env::Env;
 use group::{ChangeFailed, Effects, Input, Member, Outgoing, Proposal, Restored, Role};
 use journal::{Checkpoint, Fault, Identity, Journal};
-use namespace::{Edit, Namespace, Reply, Snapshot};
+use namespace::{Edit, FrozenTree, Namespace, Reply};
 use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
@@ -68,7 +68,7 @@ pub struct Server {
 enum ImageStage {
     None,
     /// Waits until all that it contains has committed.
-    Taken(LogPoint, Box<Snapshot>),
+    Taken(LogPoint, Box<FrozenTree>),
     /// The entry that makes it usable is on its way.
     Proposed(Sn, Checkpoint),
 }
@@ -184,19 +184,18 @@ impl Server {
         self.namespace.apply(at, edit).reply
     }
 
-    /// Takes a snapshot; the image follows when everything in it has committed.
+    /// Freezes the tree; the image follows when everything in it has committed.
     pub fn begin_image(&mut self) {
         if self.serving().is_some() && matches!(self.image, ImageStage::None) {
-            self.image = ImageStage::Taken(self.member.end(), Box::new(self.namespace.snapshot()));
+            self.image = ImageStage::Taken(self.member.end(), Box::new(self.namespace.freeze()));
         }
     }
 
     fn go_on_with_image(&mut self, history: &mut History) {
         let committed = self.member.committed();
         match std::mem::replace(&mut self.image, ImageStage::None) {
-            ImageStage::Taken(at, snapshot) if at.id.sn <= committed => {
-                match self.journal.write_image(at, |writer| snapshot.write(&mut |bytes| writer.write(bytes)))
-                {
+            ImageStage::Taken(at, frozen) if at.id.sn <= committed => {
+                match self.journal.write_image(at, |writer| frozen.write(&mut |bytes| writer.write(bytes))) {
                     Ok(checkpoint) => {
                         let sn = Sn(self.member.end().id.sn.0 + 1);
                         self.namespace.skip_to(TxId { epoch: self.serving().unwrap_or_default(), sn });

@@ -50,7 +50,7 @@ fn store(name: &str) -> (Place, PathBuf) {
     assert!(receiver.recv().unwrap());
     let image = LogPoint { id: base::TxId { epoch: Epoch(3), sn: base::Sn(2) }, ..LogPoint::default() };
     let tree = namespace::Namespace::new(1, "root", "supergroup", Timestamp::from_ms(1));
-    let tree = tree.snapshot();
+    let tree = tree.freeze();
     journal.write_image(image, |writer| tree.write(&mut |bytes| writer.write(bytes))).unwrap();
     (place, directory)
 }

@@ -70,9 +70,9 @@ pub fn restore(
         let level = namespace.group_level().level;
         let cluster = Cluster { first_level: level, ..cluster_of(env, &manifest.whose, wish) };
         let identity = format::identity(&cluster, wish.group.member);
-        let snapshot = namespace.snapshot();
+        let frozen = namespace.freeze();
         journal::format_with_image(env, &layout.store, &identity, at, |writer| {
-            snapshot.write(&mut |bytes: &[u8]| writer.write(bytes))
+            frozen.write(&mut |bytes: &[u8]| writer.write(bytes))
         })?;
         let epoch = epoch_of(manifest, &found, env.clock.timestamp().ms);
         let first = MemberStore { member: wish.group.member, generation: 0 };

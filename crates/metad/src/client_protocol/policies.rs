@@ -1,7 +1,7 @@
 //! Storage policies: on which media files' replicas shall be.
 
 use super::calls::{self, asked, decode};
-use crate::{core::Core, datanodes::wire};
+use crate::core::Core;
 use ::blocks::StorageType;
 use base::{FsError, StoragePolicy};
 use namespace::{ops, reads::get_storage_policy};
@@ -48,7 +48,7 @@ pub fn satisfy_storage_policy(_: &Arc<Core>, call: Call, reply: Replier) {
 
 fn policy_proto(policy: &StoragePolicy) -> p::BlockStoragePolicyProto {
     let types = |kinds: &[StorageType]| p::StorageTypesProto {
-        storage_types: kinds.iter().map(|kind| wire::storage_type(*kind) as i32).collect(),
+        storage_types: kinds.iter().map(|kind| p::StorageTypeProto::from(*kind) as i32).collect(),
     };
     let fallbacks = |kinds: &[StorageType]| (!kinds.is_empty()).then(|| types(kinds));
     p::BlockStoragePolicyProto {

@@ -4,7 +4,7 @@ use super::{
     calls::{self, asked, decode},
     looking, walks,
 };
-use crate::{core::Core, datanodes::wire, partition::turn::Turn};
+use crate::{core::Core, partition::turn::Turn};
 use ::blocks::StorageType;
 use base::{FsError, FsResult};
 use namespace::{
@@ -38,8 +38,8 @@ pub fn set_quota(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 fn storage_type(number: i32) -> FsResult<StorageType> {
-    let known = StorageType::ALL.into_iter().find(|kind| wire::storage_type(*kind) as i32 == number);
-    known.ok_or_else(|| FsError::InvalidArgument(format!("Storage type {number} is not known")))
+    let known = p::StorageTypeProto::try_from(number).map(StorageType::from);
+    known.map_err(|_| FsError::InvalidArgument(format!("Storage type {number} is not known")))
 }
 
 /// In slices, so that writers and others get in between.
@@ -92,7 +92,7 @@ fn type_infos(limits: &Amounts, used: &Amounts) -> Option<p::StorageTypeQuotaInf
         return None;
     }
     let info = |kind: StorageType| p::StorageTypeQuotaInfoProto {
-        r#type: Some(wire::storage_type(kind) as i32),
+        r#type: Some(p::StorageTypeProto::from(kind) as i32),
         quota: limits.of_type(kind) as u64,
         consumed: used.of_type(kind) as u64,
     };

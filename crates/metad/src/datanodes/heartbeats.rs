@@ -177,15 +177,10 @@ fn storage_report_of(report: &p::StorageReportProto) -> StorageReport {
     }
 }
 
+/// The medium of a storage; a disk where none is named that is known.
 pub(super) fn storage_type_of(storage: &p::DatanodeStorageProto) -> StorageType {
-    match storage.storage_type.and_then(|number| p::StorageTypeProto::try_from(number).ok()) {
-        None | Some(p::StorageTypeProto::Disk) => StorageType::Disk,
-        Some(p::StorageTypeProto::Ssd) => StorageType::Ssd,
-        Some(p::StorageTypeProto::Archive) => StorageType::Archive,
-        Some(p::StorageTypeProto::RamDisk) => StorageType::RamDisk,
-        Some(p::StorageTypeProto::Provided) => StorageType::Provided,
-        Some(p::StorageTypeProto::Nvdimm) => StorageType::Nvdimm,
-    }
+    let named = storage.storage_type.and_then(|number| p::StorageTypeProto::try_from(number).ok());
+    named.map_or(StorageType::Disk, StorageType::from)
 }
 
 pub(super) fn register_command() -> d::DatanodeCommandProto {
@@ -251,7 +246,7 @@ fn transfer_command(pool: &str, transfers: Vec<Transfer>) -> d::BlockCommandProt
         let storage_uuids = targets.iter().map(|target| target.storage.to_string()).collect();
         command.target_storage_uuids.push(p::StorageUuidsProto { storage_uuids });
         let storage_types =
-            targets.iter().map(|target| wire::storage_type(target.storage_type) as i32).collect();
+            targets.iter().map(|target| p::StorageTypeProto::from(target.storage_type) as i32).collect();
         command.target_storage_types.push(p::StorageTypesProto { storage_types });
     }
     command

@@ -1,7 +1,7 @@
 //! Blocks, places and data servers as Hadoop's messages spell them.
 
 use crate::Cluster;
-use ::blocks::{DataServer, Located, Location, StorageState, StorageStats, StorageType};
+use ::blocks::{DataServer, Located, Location, StorageState, StorageStats};
 use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
 use proto::{
     answers::{LocatedBlock, Place},
@@ -124,7 +124,7 @@ fn place(location: &Location) -> Place<'_> {
         blocks: server.blocks as u32,
         software_version: &registration.software_version,
         storage: &location.storage,
-        storage_type: storage_type(location.storage_type),
+        storage_type: location.storage_type.into(),
     }
 }
 
@@ -138,7 +138,10 @@ pub fn located_at(pool: &str, block: Block, offset: u64, places: &[Location]) ->
         corrupt: false,
         block_token: no_token(),
         is_cached: vec![false; places.len()],
-        storage_types: places.iter().map(|place| storage_type(place.storage_type) as i32).collect(),
+        storage_types: places
+            .iter()
+            .map(|place| p::StorageTypeProto::from(place.storage_type) as i32)
+            .collect(),
         storage_i_ds: places.iter().map(|place| place.storage.to_string()).collect(),
         block_indices: None,
         block_tokens: Vec::new(),
@@ -194,17 +197,6 @@ pub fn datanode_info(server: &DataServer, now: Timestamp, moment: Moment) -> p::
     }
 }
 
-pub fn storage_type(medium: StorageType) -> p::StorageTypeProto {
-    match medium {
-        StorageType::Disk => p::StorageTypeProto::Disk,
-        StorageType::Ssd => p::StorageTypeProto::Ssd,
-        StorageType::Archive => p::StorageTypeProto::Archive,
-        StorageType::RamDisk => p::StorageTypeProto::RamDisk,
-        StorageType::Provided => p::StorageTypeProto::Provided,
-        StorageType::Nvdimm => p::StorageTypeProto::Nvdimm,
-    }
-}
-
 #[allow(deprecated, reason = "storageUuid is required on the wire, though clients read storage.storageUuid")]
 pub fn storage_report(stats: &StorageStats) -> p::StorageReportProto {
     let report = &stats.report;
@@ -222,7 +214,7 @@ pub fn storage_report(stats: &StorageStats) -> p::StorageReportProto {
         storage: Some(p::DatanodeStorageProto {
             storage_uuid: report.id.to_string(),
             state: Some(state as i32),
-            storage_type: Some(storage_type(report.storage_type) as i32),
+            storage_type: Some(p::StorageTypeProto::from(report.storage_type) as i32),
         }),
         non_dfs_used: Some(report.non_dfs_used),
         mount: None,

@@ -10,7 +10,7 @@ use proto::{
     clover::forward::{ForwardRequestProto, ForwardResponseProto},
     exception, protocol,
 };
-use rpc::{Answer, Call, Replier, RpcError};
+use rpc::{Answer, Call, NoResponse, Replier, RpcError};
 use std::sync::Arc;
 
 /// The protocols whose calls are forwarded.
@@ -85,10 +85,12 @@ pub fn open(
 /// The way back of the inner call's answer.
 fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
     Replier::captured(move |Answer { result, state_id }| match result {
-        Err(error) if is_elsewhere(&error) => elsewhere(&forwarder, reply, was_begun(&error)),
+        Err(NoResponse::Refused(error)) if is_elsewhere(&error) => {
+            elsewhere(&forwarder, reply, was_begun(&error))
+        }
         // Let go likewise: on its way out, this server says nothing, and the other member asks again elsewhere.
-        Err(error) if error.is_given_up() => drop(reply),
-        Err(error) => reply.ok(&ForwardResponseProto {
+        Err(NoResponse::GivenUp) => drop(reply),
+        Err(NoResponse::Refused(error)) => reply.ok(&ForwardResponseProto {
             refusal: Some(envelope::refusal_to_proto(&error)),
             state_id,
             ..ForwardResponseProto::default()

@@ -11,7 +11,8 @@ use base::{
     Timestamp, TxId,
 };
 use namespace::{
-    Applied, Context, Edit, FileBlock, Limits, Namespace, Planned, Quota, Renewals, Reply, Snapshot, Watches,
+    Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Planned, Quota, Renewals, Reply,
+    Watches,
     given_facts::GivenFacts,
     ops,
     reads::{
@@ -51,9 +52,9 @@ pub struct World {
     pub watches: Watches,
 }
 
-pub fn image_of(snapshot: &Snapshot) -> Vec<u8> {
+pub fn image_of(frozen: &FrozenTree) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let written = snapshot.write(&mut |piece| {
+    let written = frozen.write(&mut |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     });
@@ -159,7 +160,7 @@ impl World {
         let again = self.replayed();
         assert_eq!(again.digest(), self.ns.digest());
         assert_eq!(again.counts(), self.ns.counts());
-        assert_eq!(image_of(&again.snapshot()), image_of(&self.ns.snapshot()));
+        assert_eq!(image_of(&again.freeze()), image_of(&self.ns.freeze()));
     }
 
     /// The same tree out of the journal, as after a restart.
@@ -174,14 +175,14 @@ impl World {
 
     /// Goes on with what an image brings back.
     pub fn restart_from_image(&mut self) {
-        let bytes = image_of(&self.ns.snapshot());
+        let bytes = image_of(&self.ns.freeze());
         let back = Namespace::read_image(self.ns.digest(), &mut &bytes[..], bytes.len() as u64);
         let back = back.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(back.check_consistency(), Ok(()));
         assert_eq!(back.digest(), self.ns.digest());
         assert_eq!(back.counts(), self.ns.counts());
         assert!(back.leases().eq(self.ns.leases()));
-        assert_eq!(image_of(&back.snapshot()), bytes);
+        assert_eq!(image_of(&back.freeze()), bytes);
         self.ns = back;
     }
 

@@ -36,7 +36,7 @@ impl World {
             return Ok(()); // An active ahead of its commits: another time.
         }
         let mut content = Vec::new();
-        let written = server.tree.namespace.snapshot().write(&mut |part| {
+        let written = server.tree.namespace.freeze().write(&mut |part| {
             content.extend_from_slice(part);
             Ok(())
         });

@@ -263,7 +263,7 @@ impl Server {
             return; // An active ahead of its commits: another time.
         }
         let mut bytes = Vec::new();
-        let written = self.tree.namespace.snapshot().write(&mut |part| {
+        let written = self.tree.namespace.freeze().write(&mut |part| {
             bytes.extend_from_slice(part);
             Ok(())
         });
