@@ -3,6 +3,7 @@
 //! [`Config`] is the bag of Hadoop's properties, later sources over earlier ones; [`Settings`] is what the
 //! rest of the library works with, parsed and checked once.
 
+mod error;
 pub mod hadoop_xml;
 pub mod high_availability;
 pub mod quantity;
@@ -11,7 +12,7 @@ mod settings;
 mod tests;
 mod user;
 
-pub use hadoop_xml::ConfigError;
+pub use error::ConfigError;
 pub use settings::Settings;
 
 use hadoop_xml::Properties;
@@ -84,7 +85,7 @@ impl Config {
         self.properties.read_file(file)
     }
 
-    /// Sets a property over whatever the files say, as `-D key=value` does.
+    /// Sets a property, also one that a file declares final, as `-D key=value` does.
     pub fn set(&mut self, key: &str, value: &str) {
         self.properties.set(key, value);
     }

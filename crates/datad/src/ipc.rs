@@ -1,8 +1,10 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
-use crate::{convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, recovery, state::State};
+use crate::{
+    convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, recovery, refusal::refuse, state::State,
+};
 use base::{ExtendedBlock, FsError};
-use blockstore::{BlockStore, StoreError};
+use blockstore::BlockStore;
 use proto::{
     exception,
     hdfs::{
@@ -20,8 +22,6 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
-
-use proto::exception::REPLICA_NOT_FOUND;
 
 /// A server that is ordered to end goes on for so long, half as long as in HDFS, so that its answer goes out first.
 const END_DELAY: Duration = Duration::from_millis(500);
@@ -179,15 +179,4 @@ fn volume_report(volumes: &BlockStore, pools: &[Arc<Pool>]) -> Vec<DatanodeVolum
         });
     }
     reports
-}
-
-/// The store's refusals by Hadoop's names.
-pub fn refuse(error: &StoreError) -> RpcError {
-    let class = match error {
-        StoreError::NotFound(_) => REPLICA_NOT_FOUND,
-        StoreError::UnderRecovery { .. } => exception::RECOVERY_IN_PROGRESS,
-        StoreError::Exists { .. } | StoreError::BeingRemoved(_) => proto::exception::REPLICA_ALREADY_EXISTS,
-        _ => exception::IO,
-    };
-    RpcError::application(class, error.to_string())
 }

@@ -16,6 +16,7 @@ pub mod metadata;
 pub mod metrics;
 pub mod pool;
 pub mod recovery;
+mod refusal;
 pub mod reporter;
 pub mod server;
 pub mod state;

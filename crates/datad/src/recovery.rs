@@ -4,7 +4,7 @@
 //! itself included, what it has ([`begin`]), has each take the length that comes of it ([`finish`]), and tells the
 //! metadata server. Which length that is, and what is told, `pipeline::recovery` decides.
 
-use crate::{convert, ipc::refuse, pool::Pool, state::State};
+use crate::{convert, pool::Pool, refusal::refuse, state::State};
 use base::{Block, BlockId, Candidate, ExtendedBlock, FsError, GenerationStamp};
 use pipeline::recovery::{
     BlockRecovery, Commit, Failure, Outcome, Participant, RecoveryError, RecoveryOrder,

@@ -13,6 +13,7 @@ mod read;
 mod receive;
 mod refusal;
 pub(crate) mod request;
+mod shared;
 mod speak;
 mod transfer;
 mod write;

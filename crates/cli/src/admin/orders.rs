@@ -50,7 +50,7 @@ pub struct BalancerBandwidth {
     bytes_per_second: u64,
 }
 
-/// As Hadoop reads it: `10m`.
+/// Reads a bandwidth, in bytes a second, as Hadoop writes it: `10m` is ten times 2^20.
 pub fn bandwidth(text: &str) -> Result<u64, String> {
     let number = super::quota::number(text).ok().and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| format!("{text} is no number of bytes, as 104857600 or 100m"))

@@ -152,7 +152,7 @@ fn write_secret(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Resul
     Ok(Some(path))
 }
 
-/// Runs a member and starts it again when it has ended, as whatever supervises servers would.
+/// Runs a member and starts it again when it has ended, as a supervisor of servers would.
 async fn keep_running(
     env: Env,
     config: MetaConfig,

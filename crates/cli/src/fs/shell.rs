@@ -14,9 +14,6 @@ use std::{
     process::ExitCode,
 };
 
-/// Exit code of a command line that makes no sense, as Hadoop's shell has it (-1).
-pub const EXIT_USAGE: u8 = 255;
-
 pub struct Shell {
     /// The command's name, which begins each complaint.
     command: &'static str,
@@ -88,7 +85,7 @@ impl Shell {
         self.warn(failure);
         match failure {
             Failure::Usage(_) => {
-                self.exit_code = EXIT_USAGE;
+                self.exit_code = super::usage::EXIT_CODE;
                 super::usage::of_command(self.command);
             }
             _ => self.exit_code = self.exit_code.max(1),

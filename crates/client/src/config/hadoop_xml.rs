@@ -1,15 +1,15 @@
 //! Hadoop's XML configuration files.
 //!
 //! The file is foreign: it is bounded in size, in included files and in depth, document types are refused
-//! (and with them entities that grow), and whatever is wrong is named with its file and line.
+//! (and with them entities that grow), and an error names its file and line.
 
+use super::error::ConfigError;
 use roxmltree::{Document, Node};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
-use thiserror::Error;
 
 /// Bytes of one file. The largest in the field (the defaults of all of Hadoop in one file) have 500 KiB.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -23,26 +23,6 @@ const EXPANSIONS_MAX: usize = 20;
 const EXPANDED_BYTES_MAX: usize = 1 << 20;
 /// XML's own name of the `xi:` prefix.
 const XINCLUDE: &str = "http://www.w3.org/2001/XInclude";
-
-/// A configuration file or value that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{place}: {reason}")]
-pub struct ConfigError {
-    /// The file and, where known, the line; or whatever else the value came from.
-    pub place: String,
-    pub reason: String,
-}
-
-impl ConfigError {
-    /// `line` is counted from 1; 0 is the file as a whole.
-    pub fn at(file: &Path, line: u32, reason: impl Into<String>) -> Self {
-        let place = match line {
-            0 => file.display().to_string(),
-            line => format!("{}:{line}", file.display()),
-        };
-        Self { place, reason: reason.into() }
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Property {
@@ -78,7 +58,7 @@ impl Properties {
         self.read_text_at(file, text, &mut BTreeSet::new())
     }
 
-    /// Sets a property whatever the files say.
+    /// Sets a property, also one that a file declares final.
     pub fn set(&mut self, key: &str, value: &str) {
         self.map.insert(key.to_owned(), Property { value: value.to_owned(), is_final: true, source: None });
     }

@@ -1,6 +1,6 @@
 //! The name of the user that the client claims to be.
 
-use super::ConfigError;
+use super::error::ConfigError;
 use std::os::unix::fs::MetadataExt;
 
 /// The environment variable by which Hadoop's clients choose a name where names are believed.

@@ -7,6 +7,7 @@ use super::{
     lane::{Ending, Lane},
     mirror::Mirror,
     refusal::Refusal,
+    shared::Shared,
     speak,
 };
 use crate::{pool::Pool, state::State};
@@ -34,29 +35,6 @@ pub struct Reception<'a> {
     /// Each packet is acknowledged upstream.
     pub is_acknowledged: bool,
     pub verifies: bool,
-}
-
-/// The state that the receiving and the speaking loop share.
-pub struct Shared {
-    pub responder: Mutex<Responder>,
-    /// Said upstream before anything else.
-    pub urgent: Mutex<Vec<Ack>>,
-    /// The speaking loop has something to look at.
-    pub wake: Notify,
-    /// There is room for further packets.
-    pub room: Notify,
-    pub has_ended: AtomicBool,
-    /// An acknowledgement is partly sent: nothing else can be said any more.
-    pub is_speaking: AtomicBool,
-}
-
-impl Shared {
-    /// The mirror's connection is gone: upstream is told, once.
-    pub fn lose_mirror(&self) {
-        let ack = self.responder.lock().on_mirror_lost();
-        self.urgent.lock().extend(ack);
-        self.wake.notify_one();
-    }
 }
 
 /// Returns when the replica has ended well and everyone has been told.

@@ -1,6 +1,6 @@
 //! The speaking half of a write: hears the disk and the mirror, and acknowledges upstream.
 
-use super::{lane::Tidings, receive::Shared, refusal::Refusal};
+use super::{lane::Tidings, refusal::Refusal, shared::Shared};
 use blockstore::Acknowledger;
 use bytes::BytesMut;
 use pipeline::{Ack, Reply, Status};

@@ -56,7 +56,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// An input that is at its end was cut; whatever else the decoder says is its own word.
+    /// An input that ends too early was cut. For every other error the decoder's own words are told.
     fn reason(&mut self, error: &FrameDecoderError) -> io::Error {
         match self.input.fill_buf() {
             Ok([]) => io::ErrorKind::UnexpectedEof.into(),
