@@ -1,10 +1,8 @@
 //! Rules left out on purpose, for tests that show that each is needed.
 //!
-//! Only the feature `broken` lets settings name one, and no shipped program has it: elsewhere [`Settings::breaks`] is
+//! Only the feature `broken` lets settings name one, and no shipped program has it: elsewhere [`crate::Settings`]'s `breaks` is
 //! always false. A member whose settings name one of these breaks that one rule and keeps all others; the model check
 //! and the simulation must catch it. A rule whose absence no check notices is either not needed or not tested.
-
-use crate::Settings;
 
 /// One rule that a member breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,16 +102,4 @@ impl Broken {
         Self::KeepsThoseThatNeedImages,
         Self::OrderStandsForEver,
     ];
-}
-
-impl Settings {
-    pub(crate) const fn breaks(&self, rule: Broken) -> bool {
-        #[cfg(feature = "broken")]
-        return matches!(self.broken, Some(broken) if broken as u8 == rule as u8);
-        #[cfg(not(feature = "broken"))]
-        {
-            let _ = rule;
-            false
-        }
-    }
 }

@@ -1,8 +1,7 @@
 //! All that can wake a member.
 
-use crate::{Message, StateDigest};
-use base::{Entry, EntryKind, Epoch, GroupView, Level, LogPoint, MemberId, MemberStore, Sn};
-use bytes::Bytes;
+use crate::{Message, Proposal, StateDigest};
+use base::{Entry, Epoch, GroupView, Level, LogPoint, MemberId, MemberStore, Sn};
 
 /// An event that concerns a member.
 #[derive(Debug)]
@@ -48,13 +47,6 @@ pub enum Input {
     StepDown,
     /// [`crate::Member::deadline`] has passed.
     Tick,
-}
-
-/// An entry to be appended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Proposal {
-    pub kind: EntryKind,
-    pub payload: Bytes,
 }
 
 /// Names a change of the view. All copies of one change have one name, and no two changes of a group have the same.

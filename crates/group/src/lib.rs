@@ -15,6 +15,7 @@ pub mod input;
 pub mod member;
 pub mod message;
 mod peer;
+mod proposal;
 pub mod repair;
 pub mod settings;
 pub mod status;
@@ -25,11 +26,10 @@ pub mod watch;
 pub use broken::Broken;
 pub use effects::{Effects, Outgoing, Role, Takeover, ViewChange};
 pub use epoch_start::{EpochStart, IdSteps};
-pub use input::{
-    ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, Proposal, ReadLog, ReadPurpose,
-};
+pub use input::{ChangeFailed, ChangeName, Input, LogReadFailed, Order, Proof, ReadLog, ReadPurpose};
 pub use member::{Agreement, ImageFate, Member, Restored};
 pub use message::{Append, Known, Message, StateDigest};
+pub use proposal::Proposal;
 pub use settings::Settings;
 pub use status::{PeerStatus, Status};
 pub use watch::{Sign, Stands, Watch};

@@ -72,6 +72,17 @@ impl Settings {
     pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
     const HANG_MS_MIN: u64 = 500;
 
+    /// Whether this rule is left out.
+    pub(crate) const fn breaks(&self, rule: crate::broken::Broken) -> bool {
+        #[cfg(feature = "broken")]
+        return matches!(self.broken, Some(broken) if broken as u8 == rule as u8);
+        #[cfg(not(feature = "broken"))]
+        {
+            let _ = rule;
+            false
+        }
+    }
+
     /// The longest lease that is granted, in milliseconds.
     pub(crate) const LEASE_MS_MAX: u64 = 60_000;
 

@@ -102,7 +102,7 @@ pub(crate) fn salvage(segment: &Bytes, group: GroupId, start: Sn) -> Result<Salv
 fn behind(segment: &Bytes, group: GroupId, last: &Place) -> Behind {
     let is_whole =
         SegmentHeader::decode(segment).is_some_and(|header| segment.len() as u64 >= header.allocated);
-    match scan::end_behind(segment, group, last) {
+    match scan::end_behind(segment, group, last.run.last, last.end, last.ends_batch) {
         Some(end @ End::Sealed { .. }) => Behind::End(end),
         Some(end) if is_whole => Behind::End(end),
         _ => Behind::Rotten,

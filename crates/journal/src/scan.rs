@@ -11,7 +11,6 @@
 use crate::{
     block::{Footer, SegmentHeader, VERSION},
     record::{BLOCK_BYTES, HEADER_BYTES, Header, PAYLOAD_BYTES_MAX, header_looks_torn, record_looks_torn},
-    salvage::Place,
 };
 use base::{Entry, GroupId, LogPoint, Sn};
 use bytes::Bytes;
@@ -90,11 +89,17 @@ pub fn scan<E>(
     Ok(Ok(Scanned { end, last: scan.last, count: scan.count, dirty_padding: scan.dirty_padding }))
 }
 
-/// How a segment ends behind its last intact records. `None`: something stands there that cannot be read.
-pub(crate) fn end_behind(segment: &Bytes, group: GroupId, place: &Place) -> Option<End> {
-    let position = if place.ends_batch { place.end.next_multiple_of(BLOCK_BYTES) } else { place.end };
-    let last = place.run.last;
-    let in_batch = !place.ends_batch;
+/// How a segment ends behind its last intact record, which is of the entry `last`, ends at the offset `end`, and may end its batch.
+/// `None`: something stands there that cannot be read.
+pub(crate) fn end_behind(
+    segment: &Bytes,
+    group: GroupId,
+    last: LogPoint,
+    end: u64,
+    ends_batch: bool,
+) -> Option<End> {
+    let position = if ends_batch { end.next_multiple_of(BLOCK_BYTES) } else { end };
+    let in_batch = !ends_batch;
     let mut scan = Scan { segment, group, position, in_batch, last, count: 0, dirty_padding: Vec::new() };
     // A footer counts entries that this scan has not seen: that it names the last one is enough.
     if let Some(offset) = scan.footer_behind() {

@@ -1,8 +1,8 @@
 //! The audit log's account of a call of `ClientProtocol`: the command, and the paths that it is about.
 
 use crate::{
+    decode_error::DEPTH_MAX,
     methods::{self, Paths, Shows, Verdict},
-    required::DEPTH_MAX,
     wire::Cursor,
     wire::WireType,
 };

@@ -9,6 +9,7 @@
 pub mod answers;
 pub mod audit;
 pub mod data_transfer;
+pub mod decode_error;
 pub mod exception;
 pub mod methods;
 pub mod protocol;
@@ -18,7 +19,8 @@ pub mod snapshot_diff;
 mod storage_type;
 pub mod wire;
 
-pub use required::{DecodeError, decode};
+pub use decode_error::DecodeError;
+pub use required::decode;
 
 /// The compiled protocol definitions: a `google.protobuf.FileDescriptorSet`.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,6 +1,6 @@
 //! The smallest parts of protobuf's wire, read from a slice with every length checked.
 
-use crate::required::DecodeError;
+use crate::decode_error::DecodeError;
 
 /// The bytes of the longest varint: ten groups of seven bits hold 64 bits.
 pub(crate) const VARINT_BYTES_MAX: usize = 10;

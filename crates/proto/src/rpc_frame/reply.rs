@@ -3,8 +3,8 @@
 use super::VERSION;
 use crate::{
     DecodeError,
+    decode_error::DEPTH_MAX,
     exception::SERVER_VERSION_MISMATCH,
-    required::DEPTH_MAX,
     wire::{Cursor, WireType, put_varint, varint_length, zigzag_decode, zigzag_encode},
 };
 use bytes::{BufMut, BytesMut};

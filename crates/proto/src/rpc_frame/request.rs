@@ -7,7 +7,7 @@ use super::{
 use crate::{
     DecodeError,
     common::{IpcConnectionContextProto, RpcSaslProto, UserInformationProto},
-    required::DEPTH_MAX,
+    decode_error::DEPTH_MAX,
     wire::{Cursor, WireType, put_varint, varint_length, zigzag_decode, zigzag_encode},
 };
 use base::ClientId;
