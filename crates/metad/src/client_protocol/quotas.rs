@@ -1,7 +1,7 @@
 //! Quotas, and how much lies below a path.
 
 use super::{
-    calls::{self, asked, decode},
+    calls::{asked, decode},
     looking, walks,
 };
 use crate::{core::Core, partition::turn::Turn};
