@@ -37,6 +37,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
         connection: 0,
         state_id: Some(9),
         caller_context: Some("context".into()),
+        is_forwarded: false,
     }
 }
 
