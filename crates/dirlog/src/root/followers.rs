@@ -1,0 +1,95 @@
+//! The other groups, as the root sees them.
+
+use super::Root;
+use crate::{Dix, Dropped, GroupId, HelloId, Session, message::Progress};
+use base::Moment;
+
+/// One other group.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Follower {
+    /// The last Hello that was taken. Older ones are late.
+    pub hello: HelloId,
+    /// `None`: the group must say Hello.
+    pub session: Option<Session>,
+    /// It has had a lease of this active's: what an older one granted has been replaced.
+    pub was_leased: bool,
+    /// Until when nothing becomes visible without it.
+    pub lease_end: Option<Moment>,
+    pub received: Dix,
+    pub queued: Dix,
+    /// Applied there, and the application has committed. `None`: it has not told this active.
+    pub committed: Option<Dix>,
+    /// The last entry that was sent in this session.
+    pub sent: Dix,
+    /// When something was last sent, or acknowledged.
+    pub moved_at: Moment,
+    /// The last prefix that it was told to be visible.
+    pub told_visible: Dix,
+    /// Entries were asked for on the disk.
+    pub is_reading: bool,
+    /// Requests for a lease, or Hellos, that wait for a proof.
+    pub wanted: Vec<Wanted>,
+}
+
+/// A request for a lease that waits for a proof that this server leads still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Wanted {
+    pub at: Moment,
+    pub what: Request,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Request {
+    Hello { hello: HelloId, applied: crate::Point },
+    Renewal { session: Session, number: u64 },
+}
+
+impl Follower {
+    /// Whether it may be serving: nothing becomes visible that it has not received.
+    pub fn is_leased(&self, now: Moment) -> bool {
+        self.lease_end.is_some_and(|end| now < end)
+    }
+}
+
+impl Root {
+    pub(super) fn is_of_session(&mut self, group: GroupId, session: Session) -> bool {
+        if self.groups[&group].session == Some(session) {
+            return true;
+        }
+        let is_old = session.root_epoch < self.epoch;
+        self.counts.note(if is_old { Dropped::OldRoot } else { Dropped::OtherSession });
+        false
+    }
+
+    pub(super) fn on_progress(&mut self, group: GroupId, progress: Progress) {
+        let end = self.tail.end().dix;
+        let follower = self.groups.get_mut(&group).expect("the group is known");
+        if progress.received > end || progress.queued > end || progress.committed > progress.received {
+            return self.counts.note(Dropped::Malformed);
+        }
+        follower.received = follower.received.max(progress.received);
+        follower.queued = follower.queued.max(progress.queued);
+        follower.committed = follower.committed.max(Some(progress.committed));
+        follower.sent = follower.sent.max(progress.queued);
+    }
+
+    pub(super) fn on_given_up(&mut self, group: GroupId) {
+        self.groups.remove(&group);
+        self.ops.on_group_gone(group);
+    }
+
+    pub(super) fn look_for_purge(&mut self, effects: &mut super::Effects) {
+        let counts_applied = self.settings.breaks(crate::broken::Broken::PurgesUncommitted);
+        let needed_after = |follower: &Follower| match follower.committed {
+            // What is visible and received is applied there, or about to be.
+            Some(_) if counts_applied => follower.received,
+            committed => committed.unwrap_or(Dix(0)),
+        };
+        let to = self.groups.values().map(needed_after).min().unwrap_or(self.visible).min(self.visible);
+        if to > self.purged {
+            self.purged = to;
+            self.tail.purge(to);
+            effects.purge = Some(to);
+        }
+    }
+}
