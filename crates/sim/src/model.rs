@@ -14,15 +14,19 @@ mod event;
 mod exhaust;
 mod explore;
 mod hunt;
+mod search;
 mod tell;
 mod world;
 
 pub use bounds::Bounds;
 pub use event::Event;
 pub use exhaust::{exhaust, memory_of};
+pub(crate) use explore::go;
 pub use explore::{Counterexample, Report, replay, shorten, tell, wander, wander_many};
 pub use hunt::{bounds_for, hunt};
+pub use search::{Search, Told};
 pub use world::World;
+pub(crate) use world::{Hashed, hash_of};
 
 /// How far a clock jumps: longer than any of [`Bounds::small_settings`] but those that are to wait for ever.
 pub const WAKE_MS: u64 = 10_000;

@@ -7,30 +7,32 @@
 //! 100 million worlds, with a probability of 3 in 10,000.
 
 use super::{
-    Bounds, Event, World,
+    Search,
     explore::{Counterexample, Report, go},
 };
 use std::time::Instant;
 
 /// The bytes that a world that was seen takes: fingerprints fill at most four fifths of their table.
 const FINGERPRINT_BYTES: usize = 10;
-/// Where it came from.
-type Origin = (u32, Event);
+/// Where it came from: a world, and an event of four bytes at most.
+type Origin<B> = (u32, <B as Search>::Event);
+const ORIGIN_BYTES: usize = 8;
 
 /// The memory that a check of so many worlds takes at most, beside the few worlds that it has at hand.
 pub fn memory_of(states: usize) -> usize {
-    states * (FINGERPRINT_BYTES + size_of::<Origin>())
+    states * (FINGERPRINT_BYTES + ORIGIN_BYTES)
 }
 
 /// Looks at as many worlds as the bounds allow, and begins with no other after `until`.
-pub fn exhaust(bounds: &Bounds, until: Option<Instant>) -> Report {
-    let states_max = bounds.states.min(u32::MAX as usize);
-    let first = World::new(bounds);
+pub fn exhaust<B: Search>(bounds: &B, until: Option<Instant>) -> Report<B::Event> {
+    const { assert!(size_of::<Origin<B>>() <= ORIGIN_BYTES, "a world that was seen takes 18 bytes") };
+    let states_max = bounds.states().min(u32::MAX as usize);
+    let first = bounds.outset();
     let mut seen = Seen::with_room_for(states_max);
-    seen.insert(first.fingerprint());
-    let mut origins: Vec<Origin> = Vec::with_capacity(states_max);
-    origins.push((u32::MAX, Event::Start { seat: 0 }));
-    let mut way = Way { steps: vec![(0, first)] };
+    seen.insert(B::fingerprint(&first));
+    let mut origins: Vec<Origin<B>> = Vec::with_capacity(states_max);
+    origins.push((u32::MAX, B::NO_EVENT));
+    let mut way: Way<B> = Way { steps: vec![(0, first)] };
     let mut report = Report { states: 1, ..Report::default() };
     // The worlds of one depth stand together.
     let (mut at, mut level_end) = (0, 1);
@@ -40,21 +42,21 @@ pub fn exhaust(bounds: &Bounds, until: Option<Instant>) -> Report {
             level_end = origins.len();
         }
         let is_late = at % 256 == 0 && until.is_some_and(|until| Instant::now() >= until);
-        if report.whole_depth >= bounds.depth || report.states >= states_max || is_late {
+        if report.whole_depth >= bounds.depth() || report.states >= states_max || is_late {
             return report;
         }
         let origin = at as u32;
         way.go_to(&origins, origin, bounds);
         let world = way.end();
         let mut found = Vec::new();
-        for event in world.events(bounds) {
+        for event in bounds.events(world) {
             let mut after = world.clone();
             report.steps += 1;
             if let Err(rule) = go(&mut after, event, bounds) {
                 report.found = Some(Counterexample { rule, events: path(&origins, origin, event) });
                 return report;
             }
-            if report.states + found.len() < states_max && seen.insert(after.fingerprint()) {
+            if report.states + found.len() < states_max && seen.insert(B::fingerprint(&after)) {
                 found.push((origin, event));
             }
         }
@@ -68,7 +70,7 @@ pub fn exhaust(bounds: &Bounds, until: Option<Instant>) -> Report {
     report
 }
 
-fn path(origins: &[Origin], mut origin: u32, last: Event) -> Vec<Event> {
+fn path<E: Copy>(origins: &[(u32, E)], mut origin: u32, last: E) -> Vec<E> {
     let mut events = vec![last];
     while origin != 0 {
         let (before, event) = origins[origin as usize];
@@ -80,17 +82,17 @@ fn path(origins: &[Origin], mut origin: u32, last: Event) -> Vec<Event> {
 }
 
 /// The worlds on the way to the one that is looked at, the outset first, each with its number.
-struct Way {
-    steps: Vec<(u32, World)>,
+struct Way<B: Search> {
+    steps: Vec<(u32, B::World)>,
 }
 
-impl Way {
-    fn end(&self) -> &World {
+impl<B: Search> Way<B> {
+    fn end(&self) -> &B::World {
         &self.steps.last().expect("the outset stays").1
     }
 
     /// Goes back to where the ways part, and on from there.
-    fn go_to(&mut self, origins: &[Origin], target: u32, bounds: &Bounds) {
+    fn go_to(&mut self, origins: &[Origin<B>], target: u32, bounds: &B) {
         let mut missing = Vec::new();
         let mut at = target;
         loop {
@@ -147,7 +149,10 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{Bounds, World},
+        *,
+    };
     use std::{
         collections::BTreeSet,
         time::{Duration, Instant},

@@ -1,6 +1,6 @@
 //! Goes many ways at random, and shortens what is found.
 
-use super::{Bounds, Event, World};
+use super::{Bounds, Event, Search, World};
 use crate::{Dice, truth::Broken};
 use std::{
     fmt,
@@ -9,14 +9,14 @@ use std::{
 
 /// How a rule came to be broken.
 #[derive(Clone, Debug)]
-pub struct Counterexample {
+pub struct Counterexample<E = Event> {
     pub rule: Broken,
-    pub events: Vec<Event>,
+    pub events: Vec<E>,
 }
 
 /// The worlds that a check has seen, in numbers.
-#[derive(Debug, Default)]
-pub struct Report {
+#[derive(Debug)]
+pub struct Report<E = Event> {
     /// Different worlds.
     pub states: usize,
     /// Ways from one to another.
@@ -29,10 +29,16 @@ pub struct Report {
     pub expanded: usize,
     /// Every world within the bounds was seen.
     pub is_complete: bool,
-    pub found: Option<Counterexample>,
+    pub found: Option<Counterexample<E>>,
 }
 
-impl fmt::Display for Report {
+impl<E> Default for Report<E> {
+    fn default() -> Self {
+        Self { states: 0, steps: 0, depth: 0, whole_depth: 0, expanded: 0, is_complete: false, found: None }
+    }
+}
+
+impl<E> fmt::Display for Report<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { states, steps, depth, whole_depth, expanded, .. } = self;
         write!(f, "{states} states, {steps} steps, depth {depth}")?;
@@ -47,8 +53,8 @@ impl fmt::Display for Report {
 }
 
 /// An own assertion of the machine is a broken rule as well.
-pub(super) fn go(world: &mut World, event: Event, bounds: &Bounds) -> Result<(), Broken> {
-    let gone = catch_unwind(AssertUnwindSafe(|| world.go(event, bounds, &mut None)));
+pub(crate) fn go<B: Search>(world: &mut B::World, event: B::Event, bounds: &B) -> Result<(), Broken> {
+    let gone = catch_unwind(AssertUnwindSafe(|| bounds.go(world, event, &mut None)));
     gone.unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
@@ -146,7 +152,7 @@ pub fn wander_many(first_seed: u64, count: u64, bounds: &Bounds) -> Report {
 }
 
 /// Leaves out what the story does not need.
-pub fn shorten(found: Counterexample, bounds: &Bounds) -> Counterexample {
+pub fn shorten<B: Search>(found: Counterexample<B::Event>, bounds: &B) -> Counterexample<B::Event> {
     let kind = |rule: &str| rule.split([':', ',']).next().unwrap_or_default().to_owned();
     let wanted = kind(&found.rule);
     let mut best = found;
@@ -177,11 +183,11 @@ pub fn shorten(found: Counterexample, bounds: &Bounds) -> Counterexample {
 }
 
 /// Goes through those events that can happen.
-pub fn replay(events: &[Event], bounds: &Bounds) -> Option<Counterexample> {
-    let mut world = World::new(bounds);
+pub fn replay<B: Search>(events: &[B::Event], bounds: &B) -> Option<Counterexample<B::Event>> {
+    let mut world = bounds.outset();
     let mut done = Vec::new();
     for event in events {
-        if !world.allows(*event, bounds) {
+        if !bounds.allows(&world, *event) {
             continue;
         }
         done.push(*event);
@@ -193,12 +199,12 @@ pub fn replay(events: &[Event], bounds: &Bounds) -> Option<Counterexample> {
 }
 
 /// The story of a counterexample, line by line.
-pub fn tell(found: &Counterexample, bounds: &Bounds) -> Vec<String> {
-    let mut world = World::new(bounds);
+pub fn tell<B: Search>(found: &Counterexample<B::Event>, bounds: &B) -> Vec<String> {
+    let mut world = bounds.outset();
     let mut lines = Vec::new();
     for event in &found.events {
         let mut told = Some(&mut lines);
-        let gone = catch_unwind(AssertUnwindSafe(|| world.go(*event, bounds, &mut told)));
+        let gone = catch_unwind(AssertUnwindSafe(|| bounds.go(&mut world, *event, &mut told)));
         if !matches!(gone, Ok(Ok(()))) {
             break;
         }

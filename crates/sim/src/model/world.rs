@@ -1,7 +1,10 @@
 //! A group, its network and its coordinator as one value that can be cloned, hashed and gone on from in every
 //! possible way.
 
-use super::{Bounds, Event, WAKE_MS};
+use super::{
+    Bounds, Event, WAKE_MS,
+    search::{Search, Told},
+};
 use crate::{
     check,
     host::{Happened, Host},
@@ -27,13 +30,13 @@ pub(super) struct Seat {
     pub reads: VecDeque<ReadLog>,
 }
 
-pub(super) struct Hashed<T> {
+pub(crate) struct Hashed<T> {
     pub value: Arc<T>,
     hash: u64,
 }
 
 impl<T: Hash> Hashed<T> {
-    fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         let hash = hash_of(&value);
         Self { value: Arc::new(value), hash }
     }
@@ -110,7 +113,7 @@ pub struct World {
     pub(super) left: Left,
 }
 
-pub(super) fn hash_of(value: &impl Hash) -> u64 {
+pub(crate) fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = StableHasher(0x5bd1_e995);
     value.hash(&mut hasher);
     hasher.finish()
@@ -155,15 +158,46 @@ impl Hasher for StableHasher {
     }
 }
 
-/// The lines that a world tells while it goes on; `None` if they are not wanted.
-pub type Told<'a> = Option<&'a mut Vec<String>>;
-
 pub(super) fn member(seat: u8) -> MemberId {
     MemberId(u32::from(seat) + 1)
 }
 
 pub(super) fn seat_of(member: MemberId) -> u8 {
     (member.0 - 1) as u8
+}
+
+impl Search for Bounds {
+    type World = World;
+    type Event = Event;
+    const NO_EVENT: Event = Event::Start { seat: 0 };
+
+    fn outset(&self) -> World {
+        World::new(self)
+    }
+
+    fn events(&self, world: &World) -> Vec<Event> {
+        world.events(self)
+    }
+
+    fn go(&self, world: &mut World, event: Event, told: &mut Told) -> Result<(), Broken> {
+        world.go(event, self, told)
+    }
+
+    fn fingerprint(world: &World) -> u64 {
+        world.fingerprint()
+    }
+
+    fn allows(&self, world: &World, event: Event) -> bool {
+        world.allows(event, self)
+    }
+
+    fn states(&self) -> usize {
+        self.states
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
 }
 
 impl World {
