@@ -137,7 +137,8 @@ clean-clients:
 faults-sim:
 	$(CARGO) run --release --locked --package clover-sim -- run all $(or $(FIRST_SEED),0) $(or $(SEEDS),10)
 
-# The bounded check of the group's machine, the long form: five profiles, MINUTES each at most, STATES each at most. A state takes
+# The bounded checks of the group's machine and of the directory log's, the long form: their profiles, MINUTES each at most, STATES each at most. A state takes
 # 18 bytes, which is printed beforehand; then it says how far it came.
 model:
 	$(CARGO) run --release --locked --package clover-sim -- model $(or $(STATES),100000000) $(or $(WALKS),50000) $(or $(MINUTES),20)
+	$(CARGO) run --release --locked --package clover-sim -- model --dirs $(or $(STATES),100000000) $(or $(WALKS),50000) $(or $(MINUTES),20)

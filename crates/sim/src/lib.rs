@@ -12,6 +12,7 @@ pub mod check;
 pub mod clock;
 pub mod cluster;
 pub mod dice;
+pub mod dirs;
 pub mod disk;
 pub mod history;
 pub mod host;

@@ -7,6 +7,7 @@
 use anyhow::{Context, bail};
 use sim::{
     cluster::Shape,
+    dirs,
     model::{Bounds, exhaust, memory_of, tell, wander_many},
     scenario::{
         cluster::{self, Failure, Outcome, STORIES, Story},
@@ -25,8 +26,9 @@ const USAGE: &str = "usage:
   clover-sim hunt <rule|all> <first> <count> [story]  a rule of the group is left out: which story, or whether this one,
                                            notices it, and with which seed
   clover-sim lone-server <first> <count>   a server and its disk, through many lives
-  clover-sim model [states] [walks] [minutes]  the bounded check of the group's machine: so many states of each profile
-                                           at most, and for so many minutes each";
+  clover-sim model [--dirs] [states] [walks] [minutes]  the bounded check of the group's machine, or of the directory log's:
+                                           so many states of each profile at most, and for so many minutes each
+The stories `dirs-…` play three groups with one namespace; `run`, `replay` and `hunt <rule of the directory log>` know them.";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     match word(0) {
         Some("list") => {
             STORIES.iter().for_each(|story| println!("{:16} {}", story.name, story.about));
+            dirs::cluster::STORIES.iter().for_each(|story| println!("{:16} {}", story.name, story.about));
             Ok(())
         }
         Some("replay") if word(1) == Some("lone-server") => {
@@ -47,6 +50,22 @@ fn main() -> anyhow::Result<()> {
                 lone_server::run(number(2)?.context("which seed?")?, lone_server::Options::default());
             outcome.transcript.iter().for_each(|line| println!("{line}"));
             Ok(())
+        }
+        Some("replay") if dirs_story(word(1)).is_some() => {
+            let story = dirs_story(word(1)).context("which story?")?;
+            let rule = word(3).map(|name| dirs_rule(name).context("no rule is called so")).transpose()?;
+            match dirs::cluster::run_with(story, number(2)?.context("which seed?")?, |shape| {
+                shape.settings.broken = rule;
+            }) {
+                Ok(outcome) => {
+                    outcome.transcript.iter().for_each(|line| println!("{line}"));
+                    Ok(())
+                }
+                Err(failure) => {
+                    failure.transcript.iter().for_each(|line| println!("{line}"));
+                    bail!("{}", failure.rule)
+                }
+            }
         }
         Some("replay") => {
             let story = find(word(1))?;
@@ -65,12 +84,30 @@ fn main() -> anyhow::Result<()> {
                 }
             }
         }
+        Some("run") if dirs_story(word(1)).is_some() => {
+            let story = dirs_story(word(1)).context("which story?")?;
+            run_dirs(&[story], number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
+        }
+        Some("run") if word(1) == Some("dirs") => {
+            let stories: Vec<&dirs::cluster::Story> = dirs::cluster::STORIES.iter().collect();
+            run_dirs(&stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
+        }
         Some("run") => {
             let stories: Vec<&Story> = match word(1) {
                 Some("all") => STORIES.iter().collect(),
                 name => vec![find(name)?],
             };
-            run_stories(&stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(10))
+            let (first, count) = (number(2)?.unwrap_or(0), number(3)?.unwrap_or(10));
+            let of_groups = run_stories(&stories, first, count);
+            if word(1) == Some("all") {
+                let of_dirs: Vec<&dirs::cluster::Story> = dirs::cluster::STORIES.iter().collect();
+                run_dirs(&of_dirs, first, count)?;
+            }
+            of_groups
+        }
+        Some("hunt") if word(1).and_then(dirs_rule).is_some() => {
+            let rule = word(1).and_then(dirs_rule).context("which rule?")?;
+            hunt_dirs(rule, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
         }
         Some("hunt") => {
             let rules: Vec<Rule> = match word(1) {
@@ -94,6 +131,10 @@ fn main() -> anyhow::Result<()> {
                 }
             }
             Ok(())
+        }
+        Some("model") if word(1) == Some("--dirs") => {
+            let (states, walks) = (number(2)?.unwrap_or(20_000_000), number(3)?.unwrap_or(50_000));
+            model_dirs(states as usize, walks, number(4)?.unwrap_or(10))
         }
         Some("model") => {
             let (states, walks) = (number(1)?.unwrap_or(20_000_000), number(2)?.unwrap_or(50_000));
@@ -255,6 +296,92 @@ fn model(states: usize, walks: u64, minutes: u64) -> anyhow::Result<()> {
     for (what, bounds) in [("three members", wide.clone()), ("four members", Bounds { members: 4, ..wide })] {
         let report = wander_many(0, walks, &bounds);
         println!("{what}: {walks} random stories, {} steps", report.steps);
+        if let Some(found) = report.found {
+            bail!("{}", tell(&found, &bounds).join("\n"));
+        }
+    }
+    Ok(())
+}
+
+fn dirs_story(name: Option<&str>) -> Option<&'static dirs::cluster::Story> {
+    dirs::cluster::story(name?)
+}
+
+fn dirs_rule(name: &str) -> Option<dirlog::Broken> {
+    dirlog::Broken::ALL.into_iter().find(|rule| format!("{rule:?}") == name)
+}
+
+/// Stories of one namespace over several groups: everything to the end, then what it came to.
+fn run_dirs(stories: &[&dirs::cluster::Story], first: u64, count: u64) -> anyhow::Result<()> {
+    let mut failed = 0;
+    let (mut answers, mut changes, mut entries, mut takeovers, mut hellos) = (0, 0, 0, 0, 0);
+    for story in stories {
+        let mut slowest_ms = 0;
+        for seed in first..first + count {
+            let rule = match catch_unwind(AssertUnwindSafe(|| dirs::cluster::run(story, seed))) {
+                Ok(Ok(outcome)) => {
+                    answers += outcome.answers;
+                    changes += outcome.changes;
+                    entries += outcome.entries;
+                    takeovers += outcome.takeovers;
+                    hellos += outcome.hellos;
+                    slowest_ms = slowest_ms.max(outcome.slowest_ms);
+                    continue;
+                }
+                Ok(Err(failure)) => failure.rule,
+                Err(_) => "the machine's own assertion".to_owned(),
+            };
+            failed += 1;
+            println!("{} {seed}: {rule}", story.name);
+            println!("  cargo run -p clover-sim -- replay {} {seed}", story.name);
+        }
+        println!("{:16} seeds {first} to {}: slowest call {slowest_ms} ms", story.name, first + count - 1);
+    }
+    println!(
+        "one namespace: {answers} answers, {changes} of them changes, {entries} entries of the directory log, {takeovers} takeovers, {hellos} \
+         Hellos; histories with a fault: {failed}"
+    );
+    if failed == 0 { Ok(()) } else { bail!("{failed} runs failed") }
+}
+
+/// Tells where the absence of a rule of the directory log is noticed first.
+fn hunt_dirs(rule: dirlog::Broken, first: u64, count: u64) -> anyhow::Result<()> {
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut noticed = Vec::new();
+    for story in &dirs::cluster::STORIES {
+        let found = (first..first + count).find_map(|seed| {
+            let run = || dirs::cluster::run_with(story, seed, |shape| shape.settings.broken = Some(rule));
+            match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(Ok(_)) => None,
+                Ok(Err(failure)) => Some((seed, failure.rule)),
+                Err(_) => Some((seed, "the machine's own assertion".to_owned())),
+            }
+        });
+        if let Some((seed, what)) = found {
+            noticed.push(format!("{} {seed} ({})", story.name, what.split(':').next().unwrap_or_default()));
+        }
+    }
+    println!("{:28} {}", format!("{rule:?}"), noticed.join(", "));
+    if noticed.is_empty() { bail!("nobody noticed that {rule:?} was left out") } else { Ok(()) }
+}
+
+fn model_dirs(states: usize, walks: u64, minutes: u64) -> anyhow::Result<()> {
+    println!(
+        "up to {states} states of each profile: {} MB of memory; up to {minutes} minutes for each",
+        memory_of(states).div_ceil(1_000_000)
+    );
+    for (what, bounds) in dirs::Bounds::profiles(states) {
+        let began = Instant::now();
+        let report = exhaust(&bounds, Some(began + Duration::from_secs(60 * minutes)));
+        println!("{what}: {report}; {} s", began.elapsed().as_secs());
+        if let Some(found) = report.found {
+            bail!("{}", tell(&found, &bounds).join("\n"));
+        }
+    }
+    for homes in [1, 2] {
+        let bounds = dirs::Bounds::wide(homes);
+        let report = dirs::wander_many(0, walks, &bounds);
+        println!("the root group and {homes} more: {walks} random stories, {} steps", report.steps);
         if let Some(found) = report.found {
             bail!("{}", tell(&found, &bounds).join("\n"));
         }
