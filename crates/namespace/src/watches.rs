@@ -4,6 +4,9 @@ use crate::{Edit, Namespace, looks::Watch, operation::Operation, ops::Body, stor
 use base::InodeId;
 use std::sync::{Arc, Weak};
 
+/// The most watches at a time: every edit asks each whether it concerns it.
+const WATCHES_MAX: usize = 64;
+
 /// The watches on a tree. The holder of the tree tells them of every edit before it is applied. A watch that nobody holds any
 /// more is forgotten.
 #[derive(Debug, Default)]
@@ -12,11 +15,14 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Sets a watch on a directory and all below it.
-    pub fn set(&mut self, top: InodeId) -> Arc<Watch> {
-        let watch = Arc::new(Watch::new(top));
-        self.set.push(Arc::downgrade(&watch));
-        watch
+    /// Sets a watch on a directory and all below it. `None` while too many are set.
+    pub fn set(&mut self, top: InodeId) -> Option<Arc<Watch>> {
+        self.spoil(|_| false);
+        (self.set.len() < WATCHES_MAX).then(|| {
+            let watch = Arc::new(Watch::new(top));
+            self.set.push(Arc::downgrade(&watch));
+            watch
+        })
     }
 
     /// This edit is going to be applied to the tree.
@@ -63,7 +69,9 @@ impl Edit {
             | Body::SetSnapshottable(_)
             | Body::RenameSnapshot(_)
             // The holder of a file has no rights by that, and its last block counts as a full one already.
-            | Body::StartRecovery(_) => return false,
+            | Body::StartRecovery(_)
+            // So it does under a new stamp.
+            | Body::NewStamp(_) => return false,
             // Deleted subtrees hang nowhere. They count only if snapshots keep something of them.
             Body::Cleanup(_) if ns.tree.snapshots.entries.is_empty() => return false,
             _ => {}
@@ -73,7 +81,9 @@ impl Edit {
             names_any = true;
             is_below |= ns.counts_below(inode, top);
         });
-        is_below || !names_any
+        // A policy that changes above is charged to the quotas below, which count by media.
+        let dues = self.dues.iter().flat_map(|dues| &dues.charges);
+        is_below || !names_any || dues.into_iter().any(|charge| ns.counts_below(charge.directory, top))
     }
 }
 

@@ -158,8 +158,9 @@ impl Tree {
         self.namespace.apply(at, edit)
     }
 
-    /// Sets a watch on a directory and all below it: it tells whether the tree has changed there since. See [`namespace::Looks`].
-    pub fn watch(&mut self, top: InodeId) -> Arc<Watch> {
+    /// Sets a watch on a directory and all below it: it tells whether the tree has changed there since. `None` while too many are set. See
+    /// [`namespace::Looks`].
+    pub fn watch(&mut self, top: InodeId) -> Option<Arc<Watch>> {
         self.watches.set(top)
     }
 
@@ -299,7 +300,7 @@ mod tests {
         let edit = mkdir(&tree, "/a");
         tree.apply_own(at(1), &edit);
         let a = InodeId(16386);
-        let watch = tree.watch(a);
+        let watch = tree.watch(a).expect("one is free");
         let edit = mkdir(&tree, "/b");
         tree.apply_own(at(2), &edit);
         assert!(watch.is_intact());
@@ -307,7 +308,7 @@ mod tests {
         tree.apply_own(at(3), &edit);
         assert!(!watch.is_intact());
         for number in 4..6 {
-            let watch = tree.watch(a);
+            let watch = tree.watch(a).expect("one is free");
             let edit = mkdir(&tree, &format!("/b/{number}"));
             match number {
                 4 => drop(tree.apply_committed(at(4), &Said::Edit(edit)).unwrap()),
@@ -315,7 +316,7 @@ mod tests {
             }
             assert!(!watch.is_intact(), "entry {number}");
         }
-        let watch = tree.watch(a);
+        let watch = tree.watch(a).expect("one is free");
         // Another tree takes its place.
         drop(tree);
         assert!(!watch.is_intact());

@@ -10,7 +10,7 @@ use super::{
     turns,
 };
 use crate::{core::Core, partition::turn::Turn};
-use base::FsResult;
+use base::{FsResult, Moment};
 use namespace::{Look, Looks, Reply, Request, Watch};
 use rpc::{Call, Replier};
 use serving::admission;
@@ -24,7 +24,13 @@ struct Change<C, F> {
     /// Makes the answer out of the edit's.
     answer: F,
     looks: Looks,
+    /// When it was attempted first.
+    began: Moment,
 }
+
+/// A change that has waited for looks for so long looks in the writer's turn. Others' walks take turns with its own, and its client does not
+/// wait for ever.
+const PATIENCE_MS: u64 = 10_000;
 
 /// Carries a request out, and answers it after the commit. `check` may refuse it in the turn, before anything else does.
 pub fn write<A, C, F>(core: &Arc<Core>, call: Call, reply: Replier, request: Request, check: C, answer: F)
@@ -34,7 +40,8 @@ where
     F: FnOnce(&Turn<'_>, Reply) -> A + Send + 'static,
 {
     let looks = Looks::new(core.config.limits.content_summary_step);
-    attempt(core, call, reply, Change { request, check, answer, looks });
+    let began = core.moment();
+    attempt(core, call, reply, Change { request, check, answer, looks, began });
 }
 
 fn attempt<A, C, F>(core: &Arc<Core>, call: Call, reply: Replier, change: Change<C, F>)
@@ -45,8 +52,8 @@ where
 {
     turns::in_turn(core, call, reply, move |core, turn, call, reply| {
         let before = turn.applied();
-        let Change { request, check, answer, looks } = change;
-        let (ran, looks) = turn.looking(looks, |turn| match check(turn, &call) {
+        let Change { request, check, answer, looks, began } = change;
+        let (ran, mut looks) = turn.looking(looks, |turn| match check(turn, &call) {
             Ok(()) => steps::run_to_look(turn, &call, &request),
             Err(refused) => Ran::Answered(Err(refused)),
         });
@@ -57,7 +64,14 @@ where
             }
             Ran::Look(question) => {
                 let watch = turn.watch(question.top());
-                take(core, call, reply, Change { request, check, answer, looks }, Look::new(question), watch);
+                if watch.is_none() {
+                    looks.give_up();
+                }
+                let change = Change { request, check, answer, looks, began };
+                match watch {
+                    Some(watch) => take(core, call, reply, change, Look::new(question), watch),
+                    None => attempt(core, call, reply, change),
+                }
             }
         }
     });
@@ -96,8 +110,12 @@ fn take<A, C, F>(
             look.step(&tree.namespace, &context, context.limits.content_summary_step)
         };
         drop(holding);
-        if is_over || !watch.is_intact() {
+        let is_late = walker.moment().ms_since(change.began) > PATIENCE_MS;
+        if is_over || is_late || !watch.is_intact() {
             look.tell(&mut change.looks, watch);
+            if is_late {
+                change.looks.give_up();
+            }
             attempt(&walker, call, reply, change);
             return false;
         }

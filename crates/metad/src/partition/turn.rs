@@ -95,8 +95,8 @@ impl<'a> Turn<'a> {
         (result, self.looks.take().expect("nobody else takes them"))
     }
 
-    /// Sets a watch on a directory and all below it.
-    pub fn watch(&mut self, top: InodeId) -> Arc<Watch> {
+    /// Sets a watch on a directory and all below it. `None` while too many are set.
+    pub fn watch(&mut self, top: InodeId) -> Option<Arc<Watch>> {
         self.tree.watch(top)
     }
 
