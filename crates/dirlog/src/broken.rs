@@ -7,7 +7,7 @@
 /// One rule that a machine breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Broken {
-    /// Root: an entry is visible once it has committed, whoever has received it.
+    /// Root: an entry is visible once it has committed, also where leased groups have not received it.
     VisibleAtCommit,
     /// Root: a new active makes entries visible before the leases that the old one granted are over.
     NewRootWaitsForNobody,

@@ -1,4 +1,4 @@
-//! What is in doubt: the marks of entries that are received and not visible yet.
+//! The marks of entries that a server has received and that are not visible yet. They are in doubt.
 
 use crate::{Dix, Entry, Mark};
 use std::collections::{BTreeMap, VecDeque};

@@ -248,7 +248,7 @@ impl Home {
         self.received.applied()
     }
 
-    /// What is in doubt here.
+    /// The marks of the entries that this home has received and that are not visible yet.
     pub fn doubt(&self) -> &Doubt {
         self.received.doubt()
     }

@@ -46,7 +46,7 @@ pub struct Progress {
 /// A message to a group's active.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ToGroup {
-    /// "I am the root group's active; say Hello." `denied` is a session that is none of this active's, or is over.
+    /// "I am the root group's active; say Hello." `denied` names a session that this active has not given, or that is over.
     SayHello {
         root_epoch: Epoch,
         denied: Option<Session>,

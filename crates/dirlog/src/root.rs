@@ -273,7 +273,7 @@ impl Root {
         self.tail.end()
     }
 
-    /// What is in doubt here.
+    /// The marks of the entries that are not known to be visible yet.
     pub fn doubt(&self) -> &Doubt {
         &self.doubt
     }

@@ -1,4 +1,4 @@
-//! What is in doubt: the marks that entries of logs have left, which are not certain yet.
+//! The marks of entries that are not certain yet. They are in doubt.
 //!
 //! A reader that saw one of them must not answer before its entry is certain; all other readers answer at
 //! once. The table is changed under the namespace's write lock and asked under its read lock, and is empty

@@ -81,7 +81,7 @@ impl Root {
     pub(super) fn look_for_purge(&mut self, effects: &mut super::Effects) {
         let counts_applied = self.settings.breaks(crate::broken::Broken::PurgesUncommitted);
         let needed_after = |follower: &Follower| match follower.committed {
-            // What is visible and received is applied there, or about to be.
+            // The group applies, or will apply soon, each entry that is visible and that it has received.
             Some(_) if counts_applied => follower.received,
             committed => committed.unwrap_or(Dix(0)),
         };

@@ -1,4 +1,4 @@
-//! What is visible: committed in the root group, and received by every group that holds a directory lease.
+//! Which entries are visible: those that are committed in the root group, and received by every group that holds a directory lease.
 
 use super::Root;
 use crate::{Dix, broken::Broken};

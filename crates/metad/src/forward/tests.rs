@@ -230,7 +230,10 @@ async fn a_call_whose_answer_goes_to_no_connection_is_passed_on_unless_it_was_pa
     };
     assert!(ask(false).await.unwrap().is_ok());
     assert_eq!(active.paths(), ["/a"]);
-    assert!(ask(true).await.unwrap().is_err(), "whoever passed it on is told to look elsewhere");
+    assert!(
+        ask(true).await.unwrap().is_err(),
+        "the member that passed the call on is told to look elsewhere"
+    );
     assert_eq!(active.paths(), ["/a"]);
 }
 
