@@ -56,6 +56,9 @@ const MIB: usize = 1 << 20;
 /// Nothing is answered while it is set.
 static HOLD: AtomicBool = AtomicBool::new(false);
 
+/// The calls that came while nothing was answered.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
 /// Answers by and by, so that requests wait.
 struct Slow;
 
@@ -65,6 +68,9 @@ impl Service for Slow {
     }
 
     fn call(&self, call: Call, reply: Replier) {
+        if HOLD.load(Relaxed) {
+            HELD.fetch_add(1, Relaxed);
+        }
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
             while HOLD.load(Relaxed) {
@@ -176,6 +182,10 @@ async fn a_long_request_for_which_there_is_no_room_is_told_to_come_again() {
     HOLD.store(true, Relaxed);
     let mut holder = TcpStream::connect(server.local_addr()).await.unwrap();
     holder.write_all(&call).await.unwrap();
+    // A socket takes the bytes before the server has read them. The room goes to the connection that is read first.
+    while HELD.load(Relaxed) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
     let (mut read, mut write) = stream.split();
     let _ = tokio::join!(write.write_all(&call), async {
