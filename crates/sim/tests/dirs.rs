@@ -111,3 +111,15 @@ fn deposed_actives_speak_for_nobody() {
     };
     assert!((20..120).any(|seed| fails(&seed)), "nobody noticed that HelloUnproved was left out");
 }
+
+/// A machine that wants its next step at a moment that has passed is stepped without an end. In the first story it is the root, which
+/// waits for one group beside the lapsed lease of another; in the second it is a home whose lease in its own group ran out before it said
+/// Hello.
+#[test]
+fn no_machine_keeps_its_processor_busy() {
+    for (name, seed) in [("dirs-proofs", 940_003_879), ("dirs-deposed", 50_008)] {
+        if let Err(failure) = run(story(name).expect("it is one"), seed) {
+            panic!("{name} {seed}: {}", failure.rule);
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub(super) struct Bond {
     wanted_at: Moment,
     /// When it was said; `None`: one is to be said now.
     said_at: Option<Moment>,
+    /// At the last step this server was its group's active, for certain, since `wanted_at`.
+    can_greet: bool,
     pub session: Option<Session>,
     /// Served is after everything up to here was received.
     end: Dix,
@@ -51,6 +53,7 @@ impl Bond {
             hello: HelloId { epoch, number: 0 },
             wanted_at: now,
             said_at: None,
+            can_greet: false,
             session: None,
             end: Dix(0),
             is_leased: false,
@@ -221,9 +224,10 @@ impl Home {
 
     /// Says Hello, or asks for the lease, when that is due.
     pub(super) fn keep_bond(&mut self, now: Moment) {
+        self.bond.can_greet = self.leads_since_wanted(now);
         if self.alarm.is_some()
             || now < self.bond_due()
-            || (self.bond.session.is_none() && !self.leads_since_wanted(now))
+            || (self.bond.session.is_none() && !self.bond.can_greet)
         {
             return;
         }
@@ -293,14 +297,11 @@ impl Home {
             return None;
         }
         let retry = self.own.asked_at.map(|at| at.plus_ms(self.settings.hello_ms));
-        let can_greet = self.own.lease_end > self.bond.wanted_at
-            || self.own.proved.is_some_and(|began| began >= self.bond.wanted_at)
-            || self.settings.breaks(Broken::HelloUnproved);
         let due = self.bond_due();
         Some(match self.bond.session {
-            None if !can_greet => retry.unwrap_or_default().max(due),
-            // The lease that would do may be over by now: then a proof is asked for.
-            None => due.max(retry.filter(|_| due == Moment::default()).unwrap_or_default()),
+            // The last step has asked for a proof, or an earlier one has, and has not got it.
+            None if !self.bond.can_greet => retry.unwrap_or_default().max(due),
+            None => due,
             Some(_) if self.holds.wait_for_proof() => due.min(retry.unwrap_or_default()),
             Some(_) => due,
         })

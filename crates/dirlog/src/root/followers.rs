@@ -15,6 +15,8 @@ pub(super) struct Follower {
     pub was_leased: bool,
     /// Until when nothing becomes visible without it.
     pub lease_end: Option<Moment>,
+    /// That moment had come at the last step.
+    pub is_lapsed: bool,
     pub received: Dix,
     pub queued: Dix,
     /// Applied there, and the application has committed. `None`: it has not told this active.

@@ -6,6 +6,9 @@ use base::Moment;
 
 impl Root {
     pub(super) fn advance(&mut self, now: Moment) {
+        for follower in self.groups.values_mut() {
+            follower.is_lapsed = follower.lease_end.is_some() && !follower.is_leased(now);
+        }
         // An older active's leases count until they have been replaced, or are over for certain.
         let has_replaced = self.groups.values().all(|follower| follower.was_leased);
         let has_waited = now >= self.claimed_at.plus_ms(self.settings.lease_ms);
@@ -45,13 +48,14 @@ impl Root {
         self.tail.shrink(self.visible, self.settings.window_bytes);
     }
 
-    /// When the next lease ends for which an entry waits.
+    /// When the next lease ends for which an entry waits. A lease that was over at the last step keeps nothing back.
     pub(super) fn next_lapse(&self) -> Option<Moment> {
         if self.doubt.is_clear() {
             return None;
         }
         let committed = self.committed;
-        let waited_for = self.groups.values().filter(|follower| follower.received < committed);
+        let waited_for =
+            self.groups.values().filter(|follower| follower.received < committed && !follower.is_lapsed);
         waited_for.filter_map(|follower| follower.lease_end).min()
     }
 }

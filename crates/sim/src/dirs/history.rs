@@ -44,13 +44,23 @@ impl History {
             return false;
         }
         // A call may be the next one if all that were answered before it was made are done.
-        self.0.iter().enumerate().filter(|(place, asked)| !is_done(*place) && asked.after & !done == 0).any(
-            |(place, asked)| {
-                let mut tree = tree.clone();
-                let outcome = tree.call(asked.call, asked.number);
-                asked.told.is_none_or(|told| told == outcome) && self.goes_on(done | 1 << place, &tree, seen)
-            },
-        )
+        let calls = self.0.iter().enumerate();
+        let next = calls.filter(|(place, asked)| !is_done(*place) && asked.after & !done == 0);
+        let mut changes = Vec::new();
+        for (place, asked) in next {
+            let mut after = tree.clone();
+            let outcome = after.call(asked.call, asked.number);
+            let fits = asked.told.is_none_or(|told| told == outcome);
+            match (fits, after == *tree, asked.told) {
+                // It changes nothing and is explained here: an order that has it later is as good with it here, so no other
+                // place has to be tried.
+                (true, true, Some(_)) => return self.goes_on(done | 1 << place, tree, seen),
+                (true, false, _) => changes.push((place, after)),
+                // A call without an answer that would change nothing here need not have happened here.
+                (true, true, None) | (false, ..) => {}
+            }
+        }
+        changes.iter().any(|(place, after)| self.goes_on(done | 1 << place, after, seen))
     }
 
     /// The calls up to the first one that cannot be explained, the last few of them.

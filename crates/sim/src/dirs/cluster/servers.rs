@@ -50,7 +50,13 @@ pub(super) struct Server {
     ppm: i64,
     offset_us: u64,
     timer: u64,
+    /// Timers that followed one another at once, and when the last one was.
+    restless: (u32, u64),
 }
+
+/// A machine is stepped again at once where a step has left it something to do. A machine that wants it more often than this does
+/// nothing else any more: its server's processor would be busy without an end.
+const RESTLESS_MAX: u32 = 1_000;
 
 impl Server {
     pub fn new(group: usize, drift_ppm: u64, dice: &mut Dice) -> Self {
@@ -66,6 +72,7 @@ impl Server {
             ppm,
             offset_us,
             timer: u64::MAX,
+            restless: (0, 0),
         }
     }
 
@@ -182,6 +189,14 @@ impl World {
             return Ok(());
         }
         self.servers[server].timer = u64::MAX;
+        let (count, last) = self.servers[server].restless;
+        let count = if self.now <= last + 2 { count + 1 } else { 0 };
+        self.servers[server].restless = (count, self.now);
+        if count > RESTLESS_MAX {
+            return Err(format!(
+                "a step is followed by a rest: server {server} wants to be stepped all the time"
+            ));
+        }
         self.step_home(server, home::Input::Tick)?;
         self.step_root(server, root::Input::Tick)
     }
