@@ -384,8 +384,7 @@ impl Namespace {
         let new = self.tree.blocks.append(last, stored);
         self.tree.sum = self.tree.sum.wrapping_add(block_digest(id, stored));
         self.set_last_block(handle, new);
-        let counters = &mut self.tree.counters;
-        counters.last_block = counters.last_block.max(stored.block.id);
+        self.tree.counters.note_block(stored.block.id);
         self.note_stamp(stored.block.generation_stamp);
         if !stored.committed {
             self.open_blocks.insert(stored.block.id, id);

@@ -26,7 +26,7 @@ impl Namespace {
         counters.applied = at;
         let last_block = counters.last_block;
         counters.skip_inodes(new.inodes);
-        counters.last_block = BlockId(last_block.0 + new.blocks);
+        counters.skip_blocks(new.blocks);
         counters.last_stamp = GenerationStamp(counters.last_stamp.0 + new.generation_stamps);
         if new.keeps_skipped {
             self.tree.unknown.skip(BlockId(last_block.0 + 1)..=counters.last_block);

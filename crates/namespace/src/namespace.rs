@@ -12,10 +12,10 @@ use crate::{
         names::NameIndex,
         strings::StringIndex,
     },
-    tree::Tree,
+    tree::{Counters, Tree},
     visits::Visits,
 };
-use base::{Block, BlockId, CallOrigin, GenerationStamp, InodeId, Level, Timestamp, TxId};
+use base::{Block, BlockId, CallOrigin, GenerationStamp, GroupId, InodeId, Level, Timestamp, TxId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -159,6 +159,21 @@ impl Namespace {
         let attributes = ns.acquire_attributes(values);
         ns.tree.root = ns.insert_inode(Inode::directory(InodeId::ROOT, attributes, now), b"");
         ns
+    }
+
+    /// The new tree of another group than the root group: its ids are that group's.
+    pub fn of_group(mut self, group: GroupId) -> Self {
+        self.tree.counters = Counters {
+            files: self.tree.counters.files,
+            directories: self.tree.counters.directories,
+            ..Counters::of_group(group)
+        };
+        self
+    }
+
+    /// The group that holds this tree, by the ids that it gives out.
+    pub fn group(&self) -> GroupId {
+        GroupId(GroupId::ROOT.0 + u32::from(self.tree.counters.group_number()))
     }
 
     /// A new tree of a group that begins at this level. All members must be given the same.

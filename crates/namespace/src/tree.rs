@@ -19,7 +19,7 @@ use crate::{
     },
     xattr::Xattrs,
 };
-use base::{BlockId, FsError, FsResult, GenerationStamp, InodeId, InodeOrigin, Timestamp, TxId};
+use base::{BlockId, FsError, FsResult, GenerationStamp, GroupId, InodeId, InodeOrigin, Timestamp, TxId};
 use std::{collections::VecDeque, sync::Arc};
 
 /// A clone stays as it is: it costs a reference count a page.
@@ -63,29 +63,88 @@ pub(crate) struct Counters {
     pub directories: u64,
 }
 
-/// The number, in ids, of the group that holds this tree. A cluster has one group so far.
-const OWN_GROUP: u8 = 0;
-
 impl Counters {
+    /// Those of a group whose tree is empty.
+    pub fn of_group(group: GroupId) -> Self {
+        let number = group.number();
+        let last_inode = match group {
+            GroupId::ROOT => InodeId::ROOT,
+            _ => InodeId::of_group(number, 0),
+        };
+        Self {
+            applied: TxId::default(),
+            last_inode,
+            last_block: BlockId::of_pool(number.into(), BlockId::LAST_RESERVED.0),
+            last_stamp: GenerationStamp::LAST_RESERVED,
+            time: Timestamp::default(),
+            files: 0,
+            directories: 0,
+        }
+    }
+
+    /// The number in ids of the group that holds this tree.
+    pub fn group_number(&self) -> u16 {
+        self.last_block.pool_number()
+    }
+
+    /// Whether a group can have come to these, as far as the ids tell.
+    pub fn are_possible(&self) -> bool {
+        let has_stray_bits =
+            self.last_block != BlockId::of_pool(self.group_number(), self.last_block.pool_count());
+        self.is_own(self.last_inode) && !has_stray_bits
+    }
+
+    /// Whether the inode was made by the group that holds this tree.
+    fn is_own(&self, id: InodeId) -> bool {
+        matches!(id.origin(), InodeOrigin::Group { number, .. } if u16::from(number) == self.group_number())
+    }
+
+    /// Whether an inode of this id can be in the tree: the root, or one that this group has made.
+    pub fn knows_inode(&self, id: InodeId) -> bool {
+        id == InodeId::ROOT || (self.is_own(id) && id <= self.last_inode)
+    }
+
     /// The id of the inode that is made after `offset` others of the same edit.
     pub fn next_inode(&self, offset: usize) -> FsResult<InodeId> {
-        let count = self.last_inode.0 + 1 + offset as u64;
-        match count < InodeId::GROUP_COUNT_LIMIT {
-            true => Ok(InodeId::of_group(OWN_GROUP, count)),
+        let next = InodeId(self.last_inode.0 + 1 + offset as u64);
+        match self.is_own(next) {
+            true => Ok(next),
             false => Err(FsError::Io("There are no inode ids left".into())),
         }
     }
 
     /// Takes note of an inode that was made. The ids of other groups come from counters of their own.
     pub fn note_inode(&mut self, id: InodeId) {
-        if matches!(id.origin(), InodeOrigin::Group { number: OWN_GROUP, .. }) {
+        if self.is_own(id) {
             self.last_inode = self.last_inode.max(id);
         }
     }
 
     /// Leaves out so many ids. Where none are left, [`Self::next_inode`] says so.
     pub fn skip_inodes(&mut self, count: u64) {
-        self.last_inode = InodeId(self.last_inode.0 + count);
+        let left = InodeId::GROUP_COUNT_LIMIT - 1 - self.last_inode.0 % InodeId::GROUP_COUNT_LIMIT;
+        self.last_inode = InodeId(self.last_inode.0 + count.min(left));
+    }
+
+    /// The id of the next block.
+    pub fn next_block(&self) -> FsResult<BlockId> {
+        match self.last_block.pool_count() + 1 {
+            BlockId::POOL_COUNT_LIMIT => Err(FsError::Io("There are no block ids left".into())),
+            _ => Ok(BlockId(self.last_block.0 + 1)),
+        }
+    }
+
+    /// Takes note of a block that was added to a file. Those of other groups' pools come from counters of their own.
+    pub fn note_block(&mut self, id: BlockId) {
+        if id.pool_number() == self.group_number() {
+            self.last_block = self.last_block.max(id);
+        }
+    }
+
+    /// Leaves out so many ids of blocks. Where none are left, [`Self::next_block`] says so.
+    pub fn skip_blocks(&mut self, count: u64) {
+        let left = BlockId::POOL_COUNT_LIMIT - 1 - self.last_block.pool_count();
+        self.last_block = BlockId(self.last_block.0 + count.min(left));
     }
 }
 
@@ -106,15 +165,7 @@ impl Tree {
             policies: 0,
             retry: Ring::default(),
             snapshots: Snapshots::default(),
-            counters: Counters {
-                applied: TxId::default(),
-                last_inode: InodeId::ROOT,
-                last_block: BlockId::LAST_RESERVED,
-                last_stamp: GenerationStamp::LAST_RESERVED,
-                time: Timestamp::default(),
-                files: 0,
-                directories: 0,
-            },
+            counters: Counters::of_group(GroupId::ROOT),
             unknown: UnknownReplicas::default(),
             level: GroupLevel::default(),
             sum: 0,

@@ -7,7 +7,8 @@
 //!   bit 47: 1 | bits 35-46: its slot | bits 0-34: the counter of directories
 //! ```
 //!
-//! An id stays with its inode for ever, also when another group takes over the file.
+//! An id stays with its inode for ever, also when another group takes over the file. The number of a group in ids is
+//! [`GroupId::number`](super::GroupId::number).
 
 use std::fmt;
 
@@ -27,6 +28,7 @@ pub enum InodeOrigin {
 const IS_DIRECTORY_AT: u32 = 47;
 const GROUP_AT: u32 = 40;
 const SLOT_AT: u32 = 35;
+pub(super) const GROUP_BITS: u32 = IS_DIRECTORY_AT - GROUP_AT;
 
 impl InodeId {
     /// The root directory, as in HDFS.
@@ -44,10 +46,7 @@ impl InodeId {
     ///
     /// If the group's number has more than seven bits, or the count is used up: two inodes would get one id.
     pub fn of_group(number: u8, count: u64) -> Self {
-        assert!(
-            number < 1 << (IS_DIRECTORY_AT - GROUP_AT),
-            "the group number {number} has more than seven bits"
-        );
+        assert!(number < 1 << GROUP_BITS, "the group number {number} has more than seven bits");
         assert!(count < Self::GROUP_COUNT_LIMIT, "inode count {count} of group {number}: it has no more ids");
         Self(u64::from(number) << GROUP_AT | count)
     }
@@ -66,7 +65,7 @@ impl InodeId {
     /// The counter that has given out this id.
     pub fn origin(self) -> InodeOrigin {
         if self.0 >> IS_DIRECTORY_AT & 1 == 0 {
-            let number = (self.0 >> GROUP_AT & ((1 << (IS_DIRECTORY_AT - GROUP_AT)) - 1)) as u8;
+            let number = (self.0 >> GROUP_AT & ((1 << GROUP_BITS) - 1)) as u8;
             InodeOrigin::Group { number, count: self.0 & (Self::GROUP_COUNT_LIMIT - 1) }
         } else {
             let slot = (self.0 >> SLOT_AT) as u16 & (Self::SLOTS - 1);

@@ -321,7 +321,10 @@ impl Image<'_> {
             files: 0,
             directories: 0,
         };
-        Ok(())
+        match self.ns.tree.counters.are_possible() {
+            true => Ok(()),
+            false => Err(self.malformed("counters that no group has")),
+        }
     }
 
     /// Answers the topmost inode, which hangs nowhere.
@@ -358,8 +361,9 @@ impl Image<'_> {
         self.name(parent, last)?;
         let id = self.before.inode.wrapping_add(self.signed()?);
         let modified = self.before.modified.wrapping_add(self.signed()?);
-        let last_inode = self.ns.tree.counters.last_inode.0;
-        self.check_below(id, last_inode + 1, "inode id")?;
+        if !self.ns.tree.counters.knows_inode(InodeId(id)) {
+            return Err(self.malformed(format!("inode id {id} was never given out")));
+        }
         self.check_below(modified, TIME_LIMIT_MS, "time")?;
         (self.before.inode, self.before.modified) = (id, modified);
         let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));

@@ -21,7 +21,7 @@ use crate::{
     store::block_list::{LENGTH_LIMIT, Stored},
     usage::replicated,
 };
-use base::{Block, BlockId, FsError, FsResult, InodeId};
+use base::{Block, FsError, FsResult, InodeId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -122,7 +122,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
         None => None,
     };
     let block = Block {
-        id: BlockId(tree.counters.last_block.0 + 1),
+        id: tree.counters.next_block()?,
         generation_stamp: update_block_for_pipeline::next_stamp(ns)?,
         length: 0,
     };

@@ -141,7 +141,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
     let cutting = Cutting { inode, holder: cut.holder.clone() };
     // Bytes of a block that a snapshot shows must not be cut off its replicas.
     if ns.is_block_in_past(file, begin) {
-        let edit = truncate_copy::planned(ns, file, kept, cut);
+        let edit = truncate_copy::planned(ns, file, kept, cut)?;
         return Ok(Plan::Copy(Edit::plan(ns, ctx, edit)?, cutting));
     }
     let edit = TruncateEdit { inode, kept, cut: Some(cut) };

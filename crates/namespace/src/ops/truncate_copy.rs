@@ -11,7 +11,7 @@ use crate::{
     operation::{Applying, Operation},
     store::block_list::Stored,
 };
-use base::{Block, BlockId, GenerationStamp, InodeId};
+use base::{Block, BlockId, FsResult, GenerationStamp, InodeId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TruncateCopyEdit {
@@ -37,9 +37,11 @@ pub struct Cut {
 record_fields! { Cut { holder, machine, stamp, length } }
 record_fields! { TruncateCopyEdit { inode, kept, cut, block } }
 
-pub(crate) fn planned(ns: &Namespace, file: u32, kept: u64, cut: Cut) -> TruncateCopyEdit {
-    let block = BlockId(ns.tree.counters.last_block.0 + 1);
-    TruncateCopyEdit { inode: ns.tree.inode(file).id(), kept, cut, block }
+/// # Errors
+/// There are no block ids left.
+pub(crate) fn planned(ns: &Namespace, file: u32, kept: u64, cut: Cut) -> FsResult<TruncateCopyEdit> {
+    let block = ns.tree.counters.next_block()?;
+    Ok(TruncateCopyEdit { inode: ns.tree.inode(file).id(), kept, cut, block })
 }
 
 impl Operation for TruncateCopyEdit {

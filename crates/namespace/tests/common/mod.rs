@@ -7,8 +7,8 @@ pub mod random_calls;
 pub mod reads;
 
 use base::{
-    Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, InodeId, Moment, Sn, StorageType,
-    Timestamp, TxId,
+    Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, GroupId, InodeId, Moment, Sn,
+    StorageType, Timestamp, TxId,
 };
 use namespace::{
     Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Planned, Quota, Renewals, Reply,
@@ -62,14 +62,18 @@ pub fn image_of(frozen: &FrozenTree) -> Vec<u8> {
     bytes
 }
 
-fn fresh(seed: u64) -> Namespace {
-    Namespace::new(seed, "hdfs", "supergroup", Timestamp::from_ms(1))
+fn fresh(seed: u64, group: GroupId) -> Namespace {
+    Namespace::new(seed, "hdfs", "supergroup", Timestamp::from_ms(1)).of_group(group)
 }
 
 impl World {
     pub fn new(seed: u64) -> Self {
+        Self::of_group(seed, GroupId::ROOT)
+    }
+
+    pub fn of_group(seed: u64, group: GroupId) -> Self {
         Self {
-            ns: fresh(seed),
+            ns: fresh(seed, group),
             limits: Limits { block_size_min: 512, ..Limits::default() },
             caller: Caller::simple("hdfs", &[]),
             now: Timestamp::from_ms(1_000_000),
@@ -165,7 +169,7 @@ impl World {
 
     /// The same tree out of the journal, as after a restart.
     pub fn replayed(&self) -> Namespace {
-        let mut again = fresh(12_345);
+        let mut again = fresh(12_345, self.ns.group());
         for (at, bytes) in self.journal.iter().enumerate() {
             let edit = Edit::decode(bytes).unwrap_or_else(|error| panic!("{error}"));
             again.apply(TxId { epoch: Epoch(1), sn: Sn(at as u64 + 1) }, &edit);
