@@ -226,8 +226,9 @@ fn make_group(args: &Serve) -> anyhow::Result<ExitCode> {
 
 fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
     let config = config::meta::config(&args.settings()?, &user::of_this_process()?)?;
-    let store = metad::format::Layout::of(&config.name_directory).store;
-    match journal::accept_fault(&Env::production(), &store)? {
+    let env = Env::production();
+    let store = metad::format::store_of(&env, &config.name_directory)?;
+    match journal::accept_fault(&env, &store)? {
         Accepted::Nothing => println!("{} is trusted; there is nothing to accept.", store.display()),
         Accepted::TakenBack(taken) => {
             println!("Accepted {}, which was not trusted since: {}", store.display(), taken.note);

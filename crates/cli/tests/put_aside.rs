@@ -32,7 +32,7 @@ fn what_was_put_aside_is_listed_put_back_and_dropped() {
     std::fs::create_dir_all(here).unwrap();
     std::fs::write(here.join("meta.toml"), "name_dir = 'name'\n").unwrap();
     assert_eq!(say(here, &["format"]).code, 0);
-    let store = metad::format::Layout::of(&here.join("name")).store;
+    let store = metad::format::Layout::of(&here.join("name"), base::GroupId::ROOT).store;
     assert!(say(here, &["aside", "list"]).text.contains("Nothing was put aside"));
 
     write_and_give_up(&store, "its disk lies");

@@ -18,6 +18,7 @@ pub fn all(mut open: impl FnMut() -> Arc<dyn Coordinator>, mut pair: impl FnMut(
     a_group_is_made_once(&*open());
     a_change_needs_the_version_it_was_based_on(&*open());
     groups_do_not_see_each_other(&*open());
+    all_groups_with_a_view_are_told(&*open());
     a_view_that_cannot_be_is_refused(&*open());
     one_of_many_rivals_wins(pair());
     members_records_are_kept(&*open());
@@ -195,6 +196,20 @@ fn groups_do_not_see_each_other(coordinator: &dyn Coordinator) {
     create(coordinator, GroupId(903), &sample()).unwrap();
     change(coordinator, GroupId(903), read(coordinator, GroupId(903)).unwrap().basis(), &sample()).unwrap();
     assert_eq!(read(coordinator, GroupId(902)).unwrap().basis(), first);
+}
+
+fn all_groups_with_a_view_are_told(coordinator: &dyn Coordinator) {
+    let told = || -> Vec<GroupId> {
+        let all = wait(|done| coordinator.groups(done)).expect("it can be read");
+        all.into_iter().filter(|group| (980..=989).contains(&group.0)).collect()
+    };
+    assert_eq!(told(), []);
+    for group in [GroupId(989), GroupId(980)] {
+        wait(|done| coordinator.create(group, sample(), done)).expect("it is new");
+    }
+    // A group of which only a member's record is there has no view.
+    wait(|done| coordinator.write_member(GroupId(985), record(1, 0, 1), done)).expect("it is new");
+    assert_eq!(told(), [GroupId(980), GroupId(989)], "in their order");
 }
 
 fn a_view_that_cannot_be_is_refused(coordinator: &dyn Coordinator) {

@@ -124,6 +124,9 @@ pub trait Coordinator: Send + Sync {
     /// such group yet.
     fn read(&self, group: GroupId, done: Done<Result<Option<Versioned>, ReadError>>);
 
+    /// All groups that have a view, rising. As new as a view that [`Coordinator::read`] reads.
+    fn groups(&self, done: Done<Result<Vec<GroupId>, ReadError>>);
+
     /// Makes a group's first view. `BadVersion` when there is one.
     fn create(&self, group: GroupId, view: GroupView, done: Done<Result<Version, ChangeError>>);
 

@@ -188,6 +188,10 @@ impl Coordinator for Embedded {
         done(self.store.read(|kept| kept.views.get(&group).cloned()));
     }
 
+    fn groups(&self, done: Done<Result<Vec<GroupId>, ReadError>>) {
+        done(self.store.read(|kept| kept.views.keys().copied().collect()));
+    }
+
     fn create(&self, group: GroupId, view: GroupView, done: Done<Result<Version, ChangeError>>) {
         self.store.set_view_and_tell(group, None, view, &[], done);
     }

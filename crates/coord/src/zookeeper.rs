@@ -261,6 +261,10 @@ impl Coordinator for ZooKeeper {
         });
     }
 
+    fn groups(&self, done: Done<Result<Vec<GroupId>, ReadError>>) {
+        self.ask(done, unread, |session| async move { calls::groups(&session).await });
+    }
+
     fn read_members(&self, group: GroupId, done: Done<Result<Vec<MemberRecord>, ReadError>>) {
         self.ask(done, unread, |session| async move { calls::read_members(&session, group).await });
     }

@@ -5,10 +5,8 @@ mod calls;
 mod holds;
 mod received;
 
-use crate::{
-    Ask, AskId, CallId, Counts, Dix, Doubt, Dropped, Entry, GroupId, Point, Settings, ToGroup, ToRoot,
-};
-use base::{Epoch, Moment};
+use crate::{Ask, AskId, CallId, Counts, Dix, Doubt, Dropped, Entry, Point, Settings, ToGroup, ToRoot};
+use base::{Epoch, GroupId, Moment};
 use bond::{Bond, Own};
 use calls::Calls;
 pub use calls::{CallKind, NotNow, Permit, Verdict};

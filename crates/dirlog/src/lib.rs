@@ -30,6 +30,6 @@ pub use entry::{Dix, Entry, Point};
 pub use home::Home;
 pub use mark::{Mark, MarkKind};
 pub use message::{Ask, ToGroup, ToRoot};
-pub use names::{AskId, CallId, GroupId, HelloId, OpId, Session};
+pub use names::{AskId, CallId, HelloId, OpId, Session};
 pub use root::Root;
 pub use settings::Settings;

@@ -1,21 +1,7 @@
-//! The names of groups, sessions, asks, calls and operations.
+//! The names of sessions, asks, calls and operations.
 
 use base::Epoch;
 use std::fmt;
-
-/// One replica group. Number 0 is the root group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId(pub u16);
-
-impl GroupId {
-    pub const ROOT: Self = Self(0);
-}
-
-impl fmt::Display for GroupId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The time from one Hello of a group to the next.
 ///

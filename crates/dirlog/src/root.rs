@@ -8,11 +8,9 @@ mod ops;
 mod stream;
 mod visible;
 
-use crate::{
-    AskId, Counts, Dix, Doubt, Dropped, Entry, GroupId, Mark, OpId, Point, Settings, ToGroup, ToRoot,
-};
+use crate::{AskId, Counts, Dix, Doubt, Dropped, Entry, Mark, OpId, Point, Settings, ToGroup, ToRoot};
 pub use asks::{AskOf, Busy, Decided, Fact, Planning};
-use base::{Epoch, Moment};
+use base::{Epoch, GroupId, Moment};
 use bytes::Bytes;
 use followers::Follower;
 use op_table::Ops;

@@ -3,11 +3,11 @@
 //! A line that begins with `>` is an input; the indented lines below it are its full effects. Messages wait on their links until the
 //! story delivers them. After a change on purpose: `CLOVER_REWRITE=1 cargo test -p clover-dirlog --test transcripts`, and read the diff.
 
-use base::{Epoch, Moment};
+use base::{Epoch, GroupId, Moment};
 use bytes::Bytes;
 use dirlog::{
-    AskId, CallId, Dix, Dropped, Entry, GroupId, Home, Mark, MarkKind, OpId, Point, Root, Settings, ToGroup,
-    ToRoot, home,
+    AskId, CallId, Dix, Dropped, Entry, Home, Mark, MarkKind, OpId, Point, Root, Settings, ToGroup, ToRoot,
+    home,
     home::{CallKind, Permit},
     root::{self, AskOf, Decided, Recovered},
 };
@@ -23,11 +23,11 @@ struct Story {
     root: Option<Root>,
     /// The directory log as the root group's disk has it.
     log: Vec<Entry>,
-    homes: BTreeMap<u16, Home>,
+    homes: BTreeMap<u32, Home>,
     /// The relays in each home's log.
-    applied: BTreeMap<u16, Point>,
-    down: BTreeMap<u16, VecDeque<ToGroup>>,
-    up: BTreeMap<u16, VecDeque<ToRoot>>,
+    applied: BTreeMap<u32, Point>,
+    down: BTreeMap<u32, VecDeque<ToGroup>>,
+    up: BTreeMap<u32, VecDeque<ToRoot>>,
     permits: BTreeMap<u64, Permit>,
     settings: Settings,
     out: String,
@@ -129,11 +129,11 @@ impl Story {
             }
             "own-lease" => self.step_root(root::Input::OwnLease(self.now.plus_ms(number(1)))),
             "proved" => self.step_root(root::Input::Proved { began: Moment::from_ms(number(1)) }),
-            "joined" => self.step_root(root::Input::Joined(GroupId(number(1) as u16))),
+            "joined" => self.step_root(root::Input::Joined(GroupId(number(1) as u32))),
             "committed" => self.step_root(root::Input::Committed(Dix(number(1)))),
             // home <group> <epoch>: another active of that group, with what had committed there.
             "home" => {
-                let group = number(1) as u16;
+                let group = number(1) as u32;
                 let applied = self.applied.get(&group).copied().unwrap_or_default();
                 let home = Home::new(self.settings, GroupId(group), Epoch(number(2)), applied, 0, self.now);
                 self.homes.insert(group, home);
@@ -141,51 +141,51 @@ impl Story {
             }
             // home-without-lease: one whose own lease is over.
             "home-without-lease" => {
-                let group = number(1) as u16;
+                let group = number(1) as u32;
                 let home =
                     Home::new(self.settings, GroupId(group), Epoch(number(2)), Point::default(), 0, self.now);
                 self.homes.insert(group, home);
                 self.step_home(group, home::Input::Tick);
             }
             "home-proved" => {
-                self.step_home(number(1) as u16, home::Input::Proved { began: Moment::from_ms(number(2)) });
+                self.step_home(number(1) as u32, home::Input::Proved { began: Moment::from_ms(number(2)) });
             }
             // carried <group> <entry>: the home's log has committed so much.
             "carried" => {
-                let (group, dix) = (number(1) as u16, Dix(number(2)));
+                let (group, dix) = (number(1) as u32, Dix(number(2)));
                 let entry = self.log.iter().find(|entry| entry.dix == dix).expect("an entry");
                 self.applied.insert(group, entry.point());
                 self.step_home(group, home::Input::Committed { own: 0, applied: dix });
             }
             "own-committed" => {
-                let applied = self.homes[&(number(1) as u16)].applied().dix;
-                self.step_home(number(1) as u16, home::Input::Committed { own: number(2), applied });
+                let applied = self.homes[&(number(1) as u32)].applied().dix;
+                self.step_home(number(1) as u32, home::Input::Committed { own: number(2), applied });
             }
-            "down" => match self.next_down(number(1) as u16) {
-                Some(message) => self.step_home(number(1) as u16, home::Input::Message(message)),
+            "down" => match self.next_down(number(1) as u32) {
+                Some(message) => self.step_home(number(1) as u32, home::Input::Message(message)),
                 None => self.say(format_args!("nothing is under way")),
             },
-            "up" => match self.next_up(number(1) as u16) {
+            "up" => match self.next_up(number(1) as u32) {
                 Some(message) => {
-                    self.step_root(root::Input::Message { from: GroupId(number(1) as u16), message });
+                    self.step_root(root::Input::Message { from: GroupId(number(1) as u32), message });
                 }
                 None => self.say(format_args!("nothing is under way")),
             },
-            "lose-down" => match self.next_down(number(1) as u16) {
+            "lose-down" => match self.next_down(number(1) as u32) {
                 Some(message) => self.say(format_args!("lost: {}", to_group(&message))),
                 None => self.say(format_args!("nothing is under way")),
             },
-            "lose-up" => match self.next_up(number(1) as u16) {
+            "lose-up" => match self.next_up(number(1) as u32) {
                 Some(message) => self.say(format_args!("lost: {}", to_root(&message))),
                 None => self.say(format_args!("nothing is under way")),
             },
             // keep-down: it arrives, and will again. late-down: it will arrive after the others.
             "keep-down" => {
-                let message = self.down[&(number(1) as u16)].front().expect("a message").clone();
-                self.step_home(number(1) as u16, home::Input::Message(message));
+                let message = self.down[&(number(1) as u32)].front().expect("a message").clone();
+                self.step_home(number(1) as u32, home::Input::Message(message));
             }
             "late-down" => {
-                let link = self.down.get_mut(&(number(1) as u16)).expect("a link");
+                let link = self.down.get_mut(&(number(1) as u32)).expect("a link");
                 link.rotate_left(1);
             }
             "talk" => self.talk(),
@@ -245,14 +245,14 @@ impl Story {
             }
             // read|write <group> <call> <marks>…: looked at and judged in one turn.
             "read" | "write" => {
-                self.look(number(1) as u16, number(2));
-                self.judge(number(1) as u16, number(2), words[0], &words[3..]);
+                self.look(number(1) as u32, number(2));
+                self.judge(number(1) as u32, number(2), words[0], &words[3..]);
             }
-            "look" => self.look(number(1) as u16, number(2)),
-            "judge-read" => self.judge(number(1) as u16, number(2), "read", &words[3..]),
+            "look" => self.look(number(1) as u32, number(2)),
+            "judge-read" => self.judge(number(1) as u32, number(2), "read", &words[3..]),
             // hold <group> <ask> <own log> <fact>
             "hold" => {
-                let (now, group) = (self.now, number(1) as u16);
+                let (now, group) = (self.now, number(1) as u32);
                 let home = self.homes.get_mut(&group).expect("a home");
                 match home.begin(now) {
                     Ok(permit) => {
@@ -274,7 +274,7 @@ impl Story {
                 }
             }
             "dropped" => {
-                let counts = self.homes[&(number(1) as u16)].counts();
+                let counts = self.homes[&(number(1) as u32)].counts();
                 let reasons = [
                     ("of an old root", Dropped::OldRoot),
                     ("of another session", Dropped::OtherSession),
@@ -292,11 +292,11 @@ impl Story {
         }
     }
 
-    fn next_down(&mut self, group: u16) -> Option<ToGroup> {
+    fn next_down(&mut self, group: u32) -> Option<ToGroup> {
         self.down.get_mut(&group).and_then(VecDeque::pop_front)
     }
 
-    fn next_up(&mut self, group: u16) -> Option<ToRoot> {
+    fn next_up(&mut self, group: u32) -> Option<ToRoot> {
         self.up.get_mut(&group).and_then(VecDeque::pop_front)
     }
 
@@ -315,14 +315,14 @@ impl Story {
         self.out.truncate(told);
     }
 
-    fn look(&mut self, group: u16, call: u64) {
+    fn look(&mut self, group: u32, call: u64) {
         match self.homes[&group].begin(self.now) {
             Ok(permit) => _ = self.permits.insert(call, permit),
             Err(_) => self.say(format_args!("call {call}: the lease does not hold, nothing is looked at")),
         }
     }
 
-    fn judge(&mut self, group: u16, call: u64, kind: &str, seen: &[&str]) {
+    fn judge(&mut self, group: u32, call: u64, kind: &str, seen: &[&str]) {
         let now = self.now;
         let home = self.homes.get_mut(&group).expect("a home");
         let verdict = match self.permits.remove(&call) {
@@ -373,7 +373,7 @@ impl Story {
         }
     }
 
-    fn step_home(&mut self, group: u16, input: home::Input) {
+    fn step_home(&mut self, group: u32, input: home::Input) {
         let home = self.homes.get_mut(&group).expect("the story has this home");
         let mut effects = vec![home.step(self.now, input)];
         while home.deadline() == Some(Moment::default()) {

@@ -1,7 +1,7 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
 use crate::{user_groups::UserGroupsConfig, watch::LastResort};
-use base::{Level, MemberId};
+use base::{GroupId, Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
 use std::{
@@ -80,6 +80,8 @@ impl MetaConfig {
 /// This server's place in its group. The default is a group of one.
 #[derive(Clone, Debug)]
 pub struct GroupConfig {
+    /// The group that is made or joined. Used then; afterwards the name directory says of which group this server is.
+    pub id: GroupId,
     pub member: MemberId,
     /// The size of the in-sync set below which nothing commits. None: two, or one in a group of one.
     pub in_sync_min: Option<u32>,
@@ -115,6 +117,7 @@ pub struct GroupConfig {
 impl Default for GroupConfig {
     fn default() -> Self {
         Self {
+            id: GroupId::ROOT,
             member: MemberId(1),
             in_sync_min: None,
             members: vec![MemberId(1)],

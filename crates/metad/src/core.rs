@@ -29,6 +29,8 @@ pub struct Core {
     pub env: Env,
     pub config: Arc<MetaConfig>,
     pub cluster: Arc<Cluster>,
+    /// The group in messages between its members.
+    pub scope: String,
     /// The secret that members prove to each other: the configuration's, or else the cluster's own.
     pub secret: Option<Secret>,
     /// The part of the namespace that is served here.
@@ -77,6 +79,7 @@ impl Core {
             load: OnceLock::new(),
             env,
             config,
+            scope: cluster.scope(),
             cluster,
             secret,
             partition,

@@ -1,6 +1,6 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{GroupId, GroupView, MemberId, MemberStore, UnknownLevel};
+use base::{GroupId, GroupView, Level, MemberId, MemberStore, UnknownLevel};
 use env::{Env, OpenMode, disk::Lock};
 use std::{
     io,
@@ -20,9 +20,6 @@ use crate::{
     peers::Secret,
 };
 
-/// The one group that there is so far.
-pub const GROUP: GroupId = GroupId(1);
-
 /// The warning about a minimum of 1 in a group of several members.
 pub const ONE_COPY: &str = "a change is acknowledged as soon as one member has it (in_sync_min = 1): if that member's disk is lost, or \
                             another one goes on without it, acknowledged changes are lost. Two is what keeps them";
@@ -32,7 +29,8 @@ const CLUSTER_FILE: &str = "CLUSTER";
 /// The file that is locked while a directory is being made. With it and without [`CLUSTER_FILE`] the directory is
 /// half made.
 const MAKING_FILE: &str = "MAKING";
-const STORE_DIRECTORY: &str = "group-1";
+/// The number of the group follows.
+const STORE_DIRECTORY: &str = "group-";
 const COORDINATOR_DIRECTORY: &str = "coordinator";
 
 /// The paths of the parts of a name directory.
@@ -45,9 +43,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(name_directory: &Path) -> Self {
+    pub fn of(name_directory: &Path, group: GroupId) -> Self {
         Self {
-            store: name_directory.join(STORE_DIRECTORY),
+            store: name_directory.join(format!("{STORE_DIRECTORY}{group}")),
             coordinator: name_directory.join(COORDINATOR_DIRECTORY),
             cluster: name_directory.join(CLUSTER_FILE),
             making: name_directory.join(MAKING_FILE),
@@ -84,6 +82,14 @@ pub enum FormatError {
     NoCluster,
     #[error("what the coordinator says of the cluster cannot be understood: {0}")]
     ClusterText(#[from] TextError),
+    #[error("the cluster has no group {0} yet; its first member makes it")]
+    NoGroup(GroupId),
+    #[error("{what}, so group {group} of it cannot be made")]
+    NoFurtherGroup { group: GroupId, what: &'static str },
+    #[error(
+        "member {member} belongs to group {group}: every server of a cluster has a number of its own. Nothing was changed"
+    )]
+    MemberTaken { member: MemberId, group: GroupId },
     #[error("member {member} is not in the list of the group's members")]
     NotAMember { member: MemberId },
     #[error("a group of {members} members needs a coordinator that all of them reach; name one")]
@@ -104,7 +110,7 @@ pub enum ClusterError {
     #[error("{path}: {what}; restore the file from a backup of this directory")]
     Malformed { path: PathBuf, what: String },
     #[error(
-        "{path} has layout {found}, and up to 2 is known: use the release that wrote it, or a newer one. Nothing was changed"
+        "{path} has layout {found}, and up to 3 is known: use the release that wrote it, or a newer one. Nothing was changed"
     )]
     Version { path: PathBuf, found: String },
     #[error("{path} says that {unknown}. Nothing was changed")]
@@ -129,7 +135,7 @@ pub fn format(
     group: &GroupConfig,
 ) -> Result<Cluster, FormatError> {
     check_format(env, name_directory, group)?;
-    make(env, name_directory, |layout| {
+    make(env, name_directory, GroupId::ROOT, |layout| {
         let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
         let begun = begun(&*coordinator, cluster_id.as_deref())?;
         let cluster = begun.unwrap_or_else(|| draw_cluster(env, cluster_id, address, group));
@@ -150,7 +156,7 @@ fn begun(
     cluster_id: Option<&str>,
 ) -> Result<Option<Cluster>, FormatError> {
     let Some(text) = coord::wait(|done| coordinator.read_cluster(done))? else { return Ok(None) };
-    if coord::wait(|done| coordinator.read(GROUP, done))?.is_some() {
+    if coord::wait(|done| coordinator.read(GroupId::ROOT, done))?.is_some() {
         return Ok(None);
     }
     let cluster = text::parse(&String::from_utf8_lossy(&text))?;
@@ -162,9 +168,10 @@ fn begun(
 pub(crate) fn make<T, E: From<FormatError>>(
     env: &Env,
     name_directory: &Path,
+    group: GroupId,
     fill: impl FnOnce(&Layout) -> Result<T, E>,
 ) -> Result<T, E> {
-    let layout = Layout::of(name_directory);
+    let layout = Layout::of(name_directory, group);
     let _held = begin(env, &layout)?;
     let made = fill(&layout);
     let tidied = match &made {
@@ -240,6 +247,7 @@ pub(crate) fn draw_cluster(
         cluster_id: cluster_id.unwrap_or_else(|| format!("CID-{}", random_uuid(env))),
         // Hadoop keeps it in a signed 32-bit number and takes 0 for "not formatted".
         namespace_id: (env.random.next_u64() as u32 & 0x7fff_ffff).max(1),
+        group: GroupId::ROOT,
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
         // An operator who brings a secret wants no other one written down.
@@ -283,12 +291,20 @@ pub(crate) fn publish(
             || Ok(coord::wait(|done| coordinator.read_cluster(done))?.is_some_and(|there| there == text)),
         )?;
     }
-    make_surely(
-        || coord::wait(|done| coordinator.create(GROUP, view.clone(), done)).map(drop),
-        || Ok(coord::wait(|done| coordinator.read(GROUP, done))?.is_some_and(|there| there.view == view)),
-    )?;
+    create_view(coordinator, GroupId::ROOT, &view)?;
     // Last: a directory with this file is whole.
     name_cluster(env, layout).map_err(io)
+}
+
+fn create_view(
+    coordinator: &dyn coord::Coordinator,
+    group: GroupId,
+    view: &GroupView,
+) -> Result<(), FormatError> {
+    make_surely(
+        || coord::wait(|done| coordinator.create(group, view.clone(), done)).map(drop),
+        || Ok(coord::wait(|done| coordinator.read(group, done))?.is_some_and(|there| there.view == *view)),
+    )
 }
 
 /// How often something is made anew in the coordinator whose answer is unknown, and the pause before.
@@ -319,26 +335,29 @@ fn make_surely(
     }
 }
 
-/// Makes the empty store of a further member in a directory that is empty or does not exist. The cluster's names are
-/// read from the coordinator. The member starts as a junior and is renewed by the others.
+/// Makes the empty store of a further member of its group in a directory that is empty or does not exist. The cluster's
+/// names are read from the coordinator. The member starts as a junior and is renewed by the others.
 ///
 /// # Errors
 /// [`FormatError::NotEmpty`] or [`FormatError::HalfMade`] if the directory is not empty,
 /// [`FormatError::NeedsCoordinator`] if the coordinator is the embedded one, [`FormatError::OpenCoordinator`] or
 /// [`FormatError::ReadCoordinator`] if it cannot be reached, [`FormatError::NoCluster`] or [`FormatError::ClusterText`]
-/// if it has no cluster that can be read. [`FormatError::Io`], [`FormatError::Journal`] or [`FormatError::Store`] if a
-/// file cannot be written.
+/// if it has no cluster that can be read, [`FormatError::NoGroup`] if that has no such group,
+/// [`FormatError::MemberTaken`] if another group has a member of this number. [`FormatError::Io`],
+/// [`FormatError::Journal`] or [`FormatError::Store`] if a file cannot be written.
 pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
     refuse_if_not_empty(env, name_directory)?;
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
         return Err(FormatError::NeedsCoordinator { members: 2 });
     }
-    make(env, name_directory, |layout| {
+    make(env, name_directory, group.id, |layout| {
         let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
-        let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
-        let cluster = text::parse(&String::from_utf8_lossy(&text))?;
-        let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
-        let view = coord::wait(|done| coordinator.read(GROUP, done))?.ok_or(FormatError::NoCluster)?.view;
+        let root = cluster_of_root(&*coordinator)?;
+        let view = coord::wait(|done| coordinator.read(group.id, done))?;
+        let view = view.ok_or(FormatError::NoGroup(group.id))?.view;
+        let cluster = cluster_of(&root, group.id, view.level)?;
+        check_numbers(&*coordinator, group.id, &[group.member])?;
+        let records = coord::wait(|done| coordinator.read_members(group.id, done))?;
         // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
         let stores = view.in_sync.iter().chain(&view.exiles).copied();
         let known = stores.chain(records.iter().map(|record| record.life.store));
@@ -356,8 +375,82 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
     })
 }
 
+/// Makes a further group of a cluster, and the store of its first member in a directory that is empty or does not exist.
+/// This member is the only one in sync; the others [`join`]. The group holds nothing, and takes no part in the namespace:
+/// no rule for that is carried out yet.
+///
+/// # Errors
+/// Those of [`join`], but for [`FormatError::NoGroup`]; [`FormatError::NoFurtherGroup`] if the group is the root group, cannot
+/// be, or is there already. [`FormatError::NotAMember`] if this member is not of the group.
+pub fn found_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
+    let refuse = |what| Err(FormatError::NoFurtherGroup { group: group.id, what });
+    if group.id == GroupId::ROOT || !group.id.is_possible() {
+        return refuse("a cluster is made with group 1, and others are 2 to 128");
+    }
+    refuse_if_not_empty(env, name_directory)?;
+    if matches!(group.coordinator, CoordinatorConfig::Embedded) {
+        return Err(FormatError::NeedsCoordinator { members: 2 });
+    }
+    if !group.members.contains(&group.member) {
+        return Err(FormatError::NotAMember { member: group.member });
+    }
+    make(env, name_directory, group.id, |layout| {
+        let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
+        let root = cluster_of_root(&*coordinator)?;
+        if coord::wait(|done| coordinator.read(group.id, done))?.is_some() {
+            return refuse("the cluster has this group already");
+        }
+        let level = coord::wait(|done| coordinator.read(GroupId::ROOT, done))?;
+        let level = level.ok_or(FormatError::NoCluster)?.view.level;
+        let cluster = cluster_of(&root, group.id, level)?;
+        check_numbers(&*coordinator, group.id, &group.members)?;
+        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+        let first = MemberStore { member: group.member, generation: 0 };
+        let view =
+            GroupView { members: members(group), level, ..GroupView::new(&[first], in_sync_min(group)) };
+        let io = |source| FormatError::Io { path: layout.root.clone(), source };
+        prepare_cluster(env, layout, &cluster).map_err(io)?;
+        create_view(&*coordinator, group.id, &view)?;
+        name_cluster(env, layout).map_err(io)?;
+        Ok(cluster)
+    })
+}
+
+/// The cluster as the coordinator names it: with the names of the root group.
+fn cluster_of_root(coordinator: &dyn coord::Coordinator) -> Result<Cluster, FormatError> {
+    let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
+    Ok(text::parse(&String::from_utf8_lossy(&text))?)
+}
+
+/// The cluster with the names of one of its groups. The tree of another group than the root group begins at the level at which
+/// its view was made: the group is that old.
+fn cluster_of(root: &Cluster, group: GroupId, level: Level) -> Result<Cluster, FormatError> {
+    if group == GroupId::ROOT {
+        return Ok(root.clone());
+    }
+    let what = "the cluster's block pool has a name that tells no others";
+    let cluster = root.of_group(group).ok_or(FormatError::NoFurtherGroup { group, what })?;
+    Ok(Cluster { first_level: level, ..cluster })
+}
+
+/// Whether no other group has a member with one of these numbers: a member is known by its number alone where it asks for
+/// something or proves an order.
+pub(crate) fn check_numbers(
+    coordinator: &dyn coord::Coordinator,
+    group: GroupId,
+    wanted: &[MemberId],
+) -> Result<(), FormatError> {
+    for other in coord::wait(|done| coordinator.groups(done))?.into_iter().filter(|other| *other != group) {
+        let Some(versioned) = coord::wait(|done| coordinator.read(other, done))? else { continue };
+        if let Some(member) = wanted.iter().find(|member| versioned.view.members.contains(member)) {
+            return Err(FormatError::MemberTaken { member: *member, group: other });
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn identity(cluster: &Cluster, member: MemberId) -> journal::Identity {
-    journal::Identity { cluster_id: cluster.cluster_id.clone(), group: GROUP, member }
+    journal::Identity { cluster_id: cluster.cluster_id.clone(), group: cluster.group, member }
 }
 
 /// A server's directory is never made over what is there.
@@ -453,11 +546,10 @@ fn name_cluster(env: &Env, layout: &Layout) -> io::Result<()> {
 /// interrupted; [`ClusterError::Io`] if the file cannot be read, [`ClusterError::Malformed`] if it is malformed,
 /// [`ClusterError::Version`] if its layout is a later release's, [`ClusterError::Level`] if it names a later level.
 pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, ClusterError> {
-    let layout = Layout::of(name_directory);
-    let path = layout.cluster;
+    let path = name_directory.join(CLUSTER_FILE);
     let io = |source| ClusterError::Io { path: path.clone(), source };
     if !env.disk.exists(&path).map_err(io)? {
-        if env.disk.exists(&layout.making).map_err(io)? {
+        if env.disk.exists(&name_directory.join(MAKING_FILE)).map_err(io)? {
             return Err(ClusterError::HalfMade(name_directory.to_owned()));
         }
         return Err(ClusterError::Missing(name_directory.to_owned()));
@@ -469,6 +561,15 @@ pub fn read_cluster(env: &Env, name_directory: &Path) -> Result<Cluster, Cluster
         TextError::Layout(found) => ClusterError::Version { path, found },
         TextError::Level(unknown) => ClusterError::Level { path, unknown },
     })
+}
+
+/// The directory of the journal and the images of the server whose name directory this is.
+///
+/// # Errors
+/// Those of [`read_cluster`], which says whose server it is.
+pub fn store_of(env: &Env, name_directory: &Path) -> Result<PathBuf, ClusterError> {
+    let cluster = read_cluster(env, name_directory)?;
+    Ok(Layout::of(name_directory, cluster.group).store)
 }
 
 /// Reads a file of which only a little is of interest.
@@ -515,7 +616,7 @@ mod tests {
         env.disk.remove_directory(&other).unwrap();
         env.disk.remove_directory(&path.join("elsewhere")).unwrap();
 
-        let failed = make(&env, path, |layout| {
+        let failed = make(&env, path, GroupId::ROOT, |layout| {
             env.disk.create_directory(&layout.store.join("log")).unwrap();
             let held = refuse_if_not_empty(&env, path).unwrap_err();
             assert!(held.to_string().contains("half made"), "another order at the same time: {held}");
@@ -528,16 +629,13 @@ mod tests {
 
         // The machine stops meanwhile.
         env.disk.open(&path.join(MAKING_FILE), OpenMode::CreateNew).unwrap();
-        env.disk.create_directory(&path.join(STORE_DIRECTORY)).unwrap();
+        let store = Layout::of(path, GroupId::ROOT).store;
+        env.disk.create_directory(&store).unwrap();
         let start = read_cluster(&env, path).unwrap_err().to_string();
         assert!(start.contains("is half made") && start.contains("Empty the directory"), "{start}");
         let again = format(&env, path, None, address, &GroupConfig::default()).unwrap_err().to_string();
         assert!(again.contains("is half made"), "{again}");
-        assert_eq!(
-            names(),
-            [MAKING_FILE, STORE_DIRECTORY],
-            "nothing is removed that an order did not make itself"
-        );
+        assert_eq!(names(), [MAKING_FILE, "group-1"], "nothing is removed that an order did not make itself");
     }
 
     fn group(coordinator: CoordinatorConfig, secret: Option<PathBuf>) -> GroupConfig {

@@ -53,7 +53,7 @@ pub use cluster::Cluster;
 pub use config::{Advertised, CallLimits, CoordinatorConfig, FileDefaults, GroupConfig, MetaConfig};
 pub use ended::Ended;
 pub use fatal::note_request_in_hand;
-pub use format::{ClusterError, FormatError, ONE_COPY, format, join, read_cluster};
+pub use format::{ClusterError, FormatError, ONE_COPY, format, found_group, join, read_cluster};
 pub use group::EpochStart;
 pub use make_group::{BEFORE as COORDINATOR_BEFORE, MakeGroupError, make_group};
 pub use member::{GroupMember, Standing};

@@ -11,9 +11,9 @@ use crate::{
     },
     config::{CoordinatorConfig, GroupConfig},
     coordinator::open_coordinator,
-    format::{ClusterError, FormatError, GROUP, Layout, read_cluster},
+    format::{ClusterError, FormatError, Layout, read_cluster},
 };
-use base::{GroupView, MemberId};
+use base::{GroupId, GroupView, MemberId};
 use coord::Coordinator;
 use env::Env;
 use std::{
@@ -84,7 +84,7 @@ pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Resu
     if matches!(group.coordinator, CoordinatorConfig::Embedded) {
         return Err(MakeGroupError::NoZooKeeper);
     }
-    let layout = Layout::of(name_directory);
+    let layout = Layout::of(name_directory, GroupId::ROOT);
     let cluster = read_cluster(env, name_directory)?;
     let is_there = |path: &Path| env.disk.is_directory(path);
     let io = |source| FormatError::Io { path: layout.coordinator.clone(), source };
@@ -96,7 +96,7 @@ pub fn make_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Resu
         _ => MakeGroupError::Store(error),
     })?;
     let own = open_coordinator(env, &CoordinatorConfig::Embedded, &layout.coordinator)?;
-    let known = coord::wait(|done| own.read(GROUP, done))?;
+    let known = coord::wait(|done| own.read(GroupId::ROOT, done))?;
     let view = known.ok_or_else(|| MakeGroupError::NotAlone(name_directory.to_owned()))?.view;
     if !view.members.contains(&group.member) {
         let found = view.members.first().copied().unwrap_or(MemberId(0));
@@ -133,13 +133,13 @@ fn give(
         }
     }
     // A view that is there already is that of an order which was cut off. The server may have run alone again since then.
-    match coord::wait(|done| next.read(GROUP, done))? {
+    match coord::wait(|done| next.read(GroupId::ROOT, done))? {
         None => {
-            coord::wait(|done| next.create(GROUP, view, done))?;
+            coord::wait(|done| next.create(GroupId::ROOT, view, done))?;
         }
         Some(there) if there.view == view => {}
         Some(there) if there.view.members == view.members && there.view.epoch <= view.epoch => {
-            coord::wait(|done| next.change(GROUP, there.basis(), view, &[], done))?;
+            coord::wait(|done| next.change(GroupId::ROOT, there.basis(), view, &[], done))?;
         }
         Some(_) => return Err(MakeGroupError::Taken(cluster.cluster_id.clone())),
     }

@@ -4,6 +4,7 @@ use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, exchange, forward, ha_protocol,
     namenode_protocol, refresh_protocols,
 };
+use base::GroupId;
 use proto::protocol;
 use rpc::{Call, Replier, Service};
 use serving::admission;
@@ -71,6 +72,9 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
     if is_a_clients && core.partition.condition.is_removed() {
         let me = core.partition.member.me().member;
         return reply.fs_error(&admission::not_of_the_group(call.method, me));
+    }
+    if is_a_clients && core.cluster.group != GroupId::ROOT {
+        return reply.fs_error(&admission::no_part_of_the_namespace(call.method, core.cluster.group));
     }
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),

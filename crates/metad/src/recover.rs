@@ -25,7 +25,7 @@ use crate::{
     watch::Threads,
 };
 use ::blocks::BlockMap;
-use base::{EntryKind, GroupView, MemberLife, MemberStore};
+use base::{EntryKind, GroupId, GroupView, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
 use group::{Restored, StateDigest};
@@ -59,6 +59,8 @@ pub enum RecoverError {
         "the store in {directory} is that of member {found}, this server is configured as member {expected}"
     )]
     AnotherMember { directory: String, found: base::MemberId, expected: base::MemberId },
+    #[error("the store in {directory} is of group {found}, the directory of group {expected}")]
+    AnotherGroup { directory: String, found: GroupId, expected: GroupId },
     #[error(
         "{directory} belongs to cluster {found}, and the coordinator to {expected}: check name_dir and the path in \
          coordinator"
@@ -116,13 +118,14 @@ pub fn recover(
     if let Some(exposure) = format::exposure(&config.group) {
         tracing::warn!("{exposure}");
     }
-    let layout = Layout::of(&config.name_directory);
+    let group = cluster.group;
+    let layout = Layout::of(&config.name_directory, group);
     let coordinator = open_coordinator(&env, &config.group.coordinator, &layout.coordinator)?;
     // Before anything is written there: a wrong path must not touch another cluster.
     let text = patiently("the cluster", || coord::wait(|done| coordinator.read_cluster(done)))?;
     check_cluster(text.as_deref(), &cluster, &config.name_directory)?;
-    let view = patiently("the group's view", || coord::wait(|done| coordinator.read(format::GROUP, done)))?
-        .ok_or(RecoverError::NoView(format::GROUP))?
+    let view = patiently("the group's view", || coord::wait(|done| coordinator.read(group, done)))?
+        .ok_or(RecoverError::NoView(group))?
         .view;
     if view.in_sync_min == 1 && view.members.len() > 1 {
         tracing::warn!("{}", format::ONE_COPY);
@@ -130,9 +133,8 @@ pub fn recover(
     if view.members.len() > 1 && config.group.peer_address.is_none() {
         return Err(RecoverError::NoPeerAddress { members: view.members.len() });
     }
-    let records = patiently("the members' records", || {
-        coord::wait(|done| coordinator.read_members(format::GROUP, done))
-    })?;
+    let records =
+        patiently("the members' records", || coord::wait(|done| coordinator.read_members(group, done)))?;
 
     let mut recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records, &coordinator)?;
     let member = recovery.state().identity.member;
@@ -158,6 +160,10 @@ pub fn recover(
         recovery = open_or_wait(env, store, cluster, config, &coordinator)?;
     };
 
+    if namespace.group() != group {
+        let directory = layout.store.display().to_string();
+        return Err(RecoverError::AnotherGroup { directory, found: namespace.group(), expected: group });
+    }
     let me = MemberStore { member, generation: journal.state().generation };
     let boot = journal.state().boot;
     let blocks = load_blocks(&env, &config, &namespace);
@@ -171,7 +177,7 @@ pub fn recover(
     let queue = Arc::new(Queue::default());
     let member = GroupMember::new(Parts {
         env: env.clone(),
-        group: format::GROUP,
+        group,
         me,
         settings: config.group.timing,
         restored: Restored {
@@ -241,6 +247,7 @@ fn read_back(
             // The root has the time of the cluster, so that every member starts from the same tree.
             let created = base::Timestamp::from_ms(cluster.created_ms);
             Namespace::new(seed, &access.superuser, &access.supergroup, created)
+                .of_group(cluster.group)
                 .beginning_at(cluster.first_level)
         }
     };
@@ -369,7 +376,13 @@ fn take_back(
     // Nothing is asked in the name of a store that is merely another one than was meant.
     check_identity(failed.state(), cluster, config, directory)?;
     let me = config.group.member;
-    let leader = match leader::find(&**coordinator, me, failed.promised(), &config.limits.access.superuser) {
+    let leader = match leader::find(
+        &**coordinator,
+        cluster.group,
+        me,
+        failed.promised(),
+        &config.limits.access.superuser,
+    ) {
         Ok(leader) => leader,
         Err(why) => {
             let waiting = Waiting::for_failed_disk(env, config, cluster, coordinator, &failed, &why)?;
@@ -426,6 +439,10 @@ fn check_identity(
             found: state.identity.cluster_id.clone(),
             expected: cluster.cluster_id.clone(),
         });
+    }
+    let (found, expected) = (state.identity.group, cluster.group);
+    if found != expected {
+        return Err(RecoverError::AnotherGroup { directory, found, expected });
     }
     let (found, expected) = (state.identity.member, config.group.member);
     if found != expected {

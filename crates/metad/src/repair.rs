@@ -22,7 +22,6 @@ use crate::{
         fetch::Pieces,
         source::{Asker, Source},
     },
-    format::GROUP,
     peers::Secret,
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, MemberStore, Sn};
@@ -110,7 +109,7 @@ pub fn run(means: &Means<'_>, damage: &RecoverError) -> Result<Outcome, Error> {
         }),
     };
     let asker = Arc::new(Asker {
-        cluster_id: means.cluster.cluster_id.clone(),
+        scope: means.cluster.scope(),
         me: me.member,
         secret: means.secret.clone(),
         user: means.config.limits.access.superuser.to_string(),
@@ -207,17 +206,17 @@ impl Repairer<'_> {
     }
 
     fn round(&mut self) -> Result<Round, ReadError> {
-        let coordinator = self.means.coordinator;
+        let (coordinator, group) = (self.means.coordinator, self.means.cluster.group);
         if let Some(record) = self.record.take()
-            && let Err(error) = coord::wait(|done| coordinator.write_member(GROUP, record.clone(), done))
+            && let Err(error) = coord::wait(|done| coordinator.write_member(group, record.clone(), done))
         {
             tracing::warn!(%error, "the others are not told yet where this member is");
             self.record = Some(record);
         }
-        let Some(before) = coord::wait(|done| coordinator.read(GROUP, done))? else {
+        let Some(before) = coord::wait(|done| coordinator.read(group, done))? else {
             return Ok(Round::Wait { silent: Vec::new(), why: "the coordinator knows no view".into() });
         };
-        let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
+        let records = coord::wait(|done| coordinator.read_members(group, done))?;
         let sources: Vec<Source> = records
             .iter()
             .filter(|record| record.life.store.member != self.me.member && !record.rpc_address.is_empty())
@@ -244,7 +243,7 @@ impl Repairer<'_> {
         if self.desk.with(|repair| repair.is_whole()) {
             return Ok(Round::Whole);
         }
-        let after = coord::wait(|done| coordinator.read(GROUP, done))?;
+        let after = coord::wait(|done| coordinator.read(group, done))?;
         if after.is_none_or(|after| after.version != before.version) {
             // A member that is complete by the view need not have been so when it answered.
             return Ok(Round::Wait {

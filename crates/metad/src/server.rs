@@ -6,7 +6,6 @@ use crate::{
     core::Core,
     datanodes,
     ended::Ended,
-    format,
     member::GroupMember,
     older_answers,
     peers::{Identity, Peers},
@@ -15,7 +14,7 @@ use crate::{
     renew, scrub,
     watch::RUNTIME,
 };
-use base::{FsError, MemberId, MemberLife};
+use base::{FsError, GroupId, MemberId, MemberLife};
 use coord::{ChangeError, MemberRecord};
 use env::{Env, pulse};
 use group::Role;
@@ -238,8 +237,8 @@ impl MetaServer {
         let mine = self.record(life, peers.as_ref());
         records.retain(|record| record.life.store.member != life.store.member);
         records.push(mine.clone());
-        let coordinator = core.partition.member.coordinator().clone();
-        tokio::task::spawn_blocking(move || tell(&*coordinator, &mine))
+        let (coordinator, group) = (core.partition.member.coordinator().clone(), core.cluster.group);
+        tokio::task::spawn_blocking(move || tell(&*coordinator, group, &mine))
             .await
             .expect("the coordinator does not panic")?;
         core.partition.member.start(peers, records);
@@ -267,7 +266,7 @@ impl MetaServer {
         };
         let identity = Identity {
             cluster_id: core.cluster.cluster_id.clone(),
-            group: format::GROUP,
+            group: core.cluster.group,
             store: life.store,
             boot: life.boot,
         };
@@ -431,11 +430,15 @@ fn watch_runtime(core: &Core) {
 }
 
 /// Writes the member's record, again while nobody knows whether it was written.
-fn tell(coordinator: &dyn coord::Coordinator, record: &MemberRecord) -> Result<(), ChangeError> {
+fn tell(
+    coordinator: &dyn coord::Coordinator,
+    group: GroupId,
+    record: &MemberRecord,
+) -> Result<(), ChangeError> {
     const TRIES: u32 = 60;
     let mut tries = 0;
     loop {
-        match coord::wait(|done| coordinator.write_member(format::GROUP, record.clone(), done)) {
+        match coord::wait(|done| coordinator.write_member(group, record.clone(), done)) {
             Err(ChangeError::Unknown { reason }) if tries < TRIES => {
                 tries += 1;
                 tracing::warn!(reason, "the coordinator has not taken this member's record yet");

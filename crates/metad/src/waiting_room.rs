@@ -88,6 +88,7 @@ impl Service for Room {
         let standstill = Standstill {
             member: waiting.member,
             cluster_id: waiting.cluster_id.clone(),
+            group: waiting.group,
             view: waiting.view.clone(),
             records: waiting.records.clone(),
             end: waiting.end,

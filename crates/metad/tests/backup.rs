@@ -68,7 +68,12 @@ impl Desk {
 
 fn group_of(name_directory: &Path) -> backup::Group {
     let known = metad::read_cluster(&Env::production(), name_directory).unwrap();
-    backup::Group { cluster_id: known.cluster_id, secret: known.secret.unwrap(), user: "bob".into() }
+    backup::Group {
+        cluster_id: known.cluster_id,
+        group: known.group,
+        secret: known.secret.unwrap(),
+        user: "bob".into(),
+    }
 }
 
 type Running = tokio::task::JoinHandle<Result<Summary, BackupError>>;
@@ -424,4 +429,17 @@ async fn another_secret_another_cluster_and_a_group_that_is_away_are_told_apart(
     assert_eq!(names_at(&path, Until::End), ["of-the-first"]);
     cluster.end().await;
     other.end().await;
+}
+
+/// One secret is for the whole cluster, so the proof alone does not tell whose entries are wanted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn members_give_nothing_to_those_who_take_them_for_another_group() {
+    let cluster = Cluster::start(1).await;
+    cluster.wait_for_active(&[]).await;
+    let path = cluster.beside("backup");
+    let mistaken = backup::Group { group: base::GroupId(2), ..group_of(&cluster.name_directory(1)) };
+    let refused = begin(&path, mistaken, &Desk::of(&cluster), false).await.unwrap().unwrap_err().to_string();
+    assert!(refused.contains("/group-2"), "{refused}");
+    assert!(!path.exists(), "nothing was made");
+    cluster.end().await;
 }

@@ -5,7 +5,7 @@ mod cluster;
 use cluster::way::{How, Way};
 use coord::{Coordinator, wait};
 use env::Env;
-use metad::{CoordinatorConfig, FormatError, GroupConfig, format::GROUP};
+use metad::{CoordinatorConfig, FormatError, GroupConfig};
 use std::{path::Path, sync::Arc};
 
 /// A coordinator at the end of a way on which so many creations of a view fail.
@@ -35,7 +35,7 @@ fn an_order_that_came_no_further_than_the_names_is_finished_by_the_next() {
     let coordinator = coordinator(directory.path(), How::Refused, 1);
     let first = format(directory.path(), "name", None, &coordinator);
     assert!(matches!(first, Err(FormatError::Coordinator(_))), "{first:?}");
-    assert!(wait(|done| coordinator.read(GROUP, done)).unwrap().is_none(), "nobody is in it");
+    assert!(wait(|done| coordinator.read(base::GroupId::ROOT, done)).unwrap().is_none(), "nobody is in it");
     // Under another id it would be another cluster.
     let other = format(directory.path(), "name", Some("CID-other"), &coordinator);
     assert!(matches!(other, Err(FormatError::Coordinator(_))), "{other:?}");

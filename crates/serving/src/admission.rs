@@ -4,7 +4,7 @@
 //! A driver says how its member stands, in values that it has at hand. What only a refusal tells is looked up once there is
 //! one ([`GroupFacts`]).
 
-use base::{FsError, FsResult, MemberId};
+use base::{FsError, FsResult, GroupId, MemberId};
 
 /// The calls of clients, as far as it matters who may answer them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +185,15 @@ pub fn removed(me: MemberId) -> String {
 /// The refusal of a call to a member that was removed: that of a standby, so that clients go on to the next member.
 pub fn not_of_the_group(method: &str, me: MemberId) -> FsError {
     FsError::NotActive(format!("Operation {method} is not supported in state standby: {}.", removed(me)))
+}
+
+/// The refusal of a client's call to a member of another group than the root group: that of a standby, so that clients go on to a
+/// member of the root group. Further groups hold nothing: no call touches them yet.
+pub fn no_part_of_the_namespace(method: &str, group: GroupId) -> FsError {
+    FsError::NotActive(format!(
+        "Operation {method} is not supported in state standby: this server is of group {group}, which holds no part of the \
+         namespace yet."
+    ))
 }
 
 /// Walks under way at most.

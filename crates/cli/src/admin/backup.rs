@@ -7,7 +7,7 @@ use super::{
 };
 use crate::meta::backup::moment;
 use anyhow::{Context, bail};
-use base::MemberId;
+use base::{GroupId, MemberId};
 use env::Env;
 use journal::archive::Backup;
 use metad::backup::{self, Event, Operator, Options, Place, Round, Summary};
@@ -57,7 +57,8 @@ pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
     let secret = servers.secret()?;
     let group = servers.group().await?;
     let user = servers.user().to_owned();
-    let whose = backup::Group { cluster_id: group.cluster_id.clone(), secret, user };
+    let whose =
+        backup::Group { cluster_id: group.cluster_id.clone(), group: GroupId(group.group), secret, user };
     make_private(&args.directory)?;
 
     let stop = Arc::new(AtomicBool::new(false));

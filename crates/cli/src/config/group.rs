@@ -139,6 +139,8 @@ pub fn config(settings: &Settings) -> anyhow::Result<GroupConfig> {
         .map_err(|sentence| anyhow::anyhow!("the keys group_*_ms do not fit together: {sentence}"))?;
     let text = |key: &str| Some(settings.text(key).to_owned()).filter(|text| !text.is_empty());
     Ok(GroupConfig {
+        // Further groups take no part in the namespace yet, so nobody is offered to make one.
+        id: defaults.id,
         member: member(settings),
         in_sync_min: Some(settings.number("in_sync_min") as u32).filter(|count| *count > 0),
         members: members(settings)?,

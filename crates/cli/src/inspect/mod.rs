@@ -64,7 +64,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
     let of = || path.display().to_string();
     if disk.is_directory(path).with_context(of)? {
-        let below = metad::format::Layout::of(path).store;
+        // A directory that has lost its other files is looked at as one of the root group.
+        let below = metad::format::store_of(&Env::production(), path)
+            .unwrap_or_else(|_| metad::format::Layout::of(path, base::GroupId::ROOT).store);
         for store in [path, &below] {
             if journal::survey::is_store(disk, store).with_context(of)? {
                 return Ok(Kind::Store(store.to_owned()));

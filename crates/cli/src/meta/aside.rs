@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn store_of(serve: &Serve) -> anyhow::Result<std::path::PathBuf> {
     let config = config::meta::config(&serve.settings()?, &user::of_this_process()?)?;
-    Ok(metad::format::Layout::of(&config.name_directory).store)
+    Ok(metad::format::store_of(&Env::production(), &config.name_directory)?)
 }
 
 fn show(args: &List) -> anyhow::Result<ExitCode> {

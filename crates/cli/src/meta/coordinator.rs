@@ -1,9 +1,8 @@
 //! Asks the coordinator before a directory is made, so that a `format` that could not go well leaves nothing behind.
 
 use anyhow::{Context, bail};
-use base::MemberId;
+use base::{GroupId, MemberId};
 use coord::{Coordinator, MemberRecord, ZooKeeperConfig};
-use metad::format::GROUP;
 use std::sync::Arc;
 
 /// There is no cluster yet.
@@ -28,7 +27,7 @@ pub fn check_before_join(
     is_replacement: bool,
 ) -> anyhow::Result<()> {
     let coordinator = reach(zookeeper)?;
-    let view = coord::wait(|done| coordinator.read(GROUP, done))?.map(|versioned| versioned.view);
+    let view = coord::wait(|done| coordinator.read(GroupId::ROOT, done))?.map(|versioned| versioned.view);
     let view = view.with_context(|| {
         format!(
             "there is no cluster below {} of ZooKeeper {}: make one on its first server with `clover meta format`, or \
@@ -44,7 +43,7 @@ pub fn check_before_join(
             members.join(", ")
         );
     }
-    let records = coord::wait(|done| coordinator.read_members(GROUP, done))?;
+    let records = coord::wait(|done| coordinator.read_members(GroupId::ROOT, done))?;
     let is_known = view.in_sync.iter().chain(&view.exiles).any(|store| store.member == member);
     let record = records.iter().find(|record| record.life.store.member == member);
     if (is_known || record.is_some()) && !is_replacement {

@@ -202,18 +202,23 @@ fn is_basis(path: &str, held: Result<(Vec<u8>, Stat), Error>, expected: Basis) -
     if held.basis() == expected { Ok(()) } else { Err(ChangeError::BadVersion) }
 }
 
-pub async fn read_members(session: &Session, group: GroupId) -> Result<Vec<MemberRecord>, ReadError> {
-    let parent = session.nodes.members(group);
-    let names = loop {
+/// The names of the nodes below this one after a sync, asked for again until the answer is final. None if it is not there.
+async fn children(session: &Session, parent: &str) -> Result<Vec<String>, ReadError> {
+    loop {
         let client = session.link().await.client;
-        let (sync, names) = tokio::join!(client.sync(&parent), client.list_children(&parent));
+        let (sync, names) = tokio::join!(client.sync(parent), client.list_children(parent));
         match sync.and(names) {
-            Ok(names) => break names,
+            Ok(names) => return Ok(names),
             Err(Error::NoNode) => return Ok(Vec::new()),
             Err(error) if is_passing(&error) => tokio::time::sleep(AGAIN).await,
-            Err(error) => return Err(unreadable(&parent, error)),
+            Err(error) => return Err(unreadable(parent, error)),
         }
-    };
+    }
+}
+
+pub async fn read_members(session: &Session, group: GroupId) -> Result<Vec<MemberRecord>, ReadError> {
+    let parent = session.nodes.members(group);
+    let names = children(session, &parent).await?;
     let mut members = Vec::with_capacity(names.len());
     for name in names {
         match name.parse() {
@@ -293,6 +298,23 @@ pub async fn confirm(
         }
     }
     Err(ChangeError::Unknown { reason: format!("{own}: it is being removed") })
+}
+
+/// The groups whose node has a view.
+pub async fn groups(session: &Session) -> Result<Vec<GroupId>, ReadError> {
+    let parent = session.nodes.groups();
+    let names = children(session, &parent).await?;
+    let mut groups: Vec<GroupId> = Vec::new();
+    for name in names {
+        let Ok(number) = name.parse() else {
+            return Err(unreadable(&format!("{parent}/{name}"), "it is no group's number"));
+        };
+        if read(session, GroupId(number)).await?.is_some() {
+            groups.push(GroupId(number));
+        }
+    }
+    groups.sort();
+    Ok(groups)
 }
 
 pub async fn read_cluster(session: &Session) -> Result<Option<Vec<u8>>, ReadError> {

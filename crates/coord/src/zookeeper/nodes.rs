@@ -25,10 +25,15 @@ impl Nodes {
 
     /// All that stands between the root and the nodes of a group, parents first.
     pub fn directories(&self, group: GroupId) -> [String; 4] {
-        let groups = format!("{}/g", self.root);
+        let groups = self.groups();
         let group = format!("{groups}/{}", group.0);
         let (members, heartbeats) = (format!("{group}/m"), format!("{group}/h"));
         [groups, group, members, heartbeats]
+    }
+
+    /// The parent of all groups' nodes.
+    pub fn groups(&self) -> String {
+        format!("{}/g", self.root)
     }
 
     pub fn state(&self, group: GroupId) -> String {

@@ -1,6 +1,7 @@
 //! What an ordered operation asks of homes, what they tell, and what becomes of its plan.
 
-use crate::{GroupId, Mark, OpId};
+use crate::{Mark, OpId};
+use base::GroupId;
 use bytes::Bytes;
 
 /// What one home is to tell, and to leave as it is.

@@ -1,8 +1,8 @@
 //! The other groups, as the root sees them.
 
 use super::Root;
-use crate::{Dix, Dropped, GroupId, HelloId, Session, message::Progress};
-use base::Moment;
+use crate::{Dix, Dropped, HelloId, Session, message::Progress};
+use base::{GroupId, Moment};
 
 /// One other group.
 #[derive(Clone, Debug, Default, Hash)]

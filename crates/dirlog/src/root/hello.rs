@@ -4,8 +4,8 @@ use super::{
     Effects, Root,
     followers::{Follower, Request, Wanted},
 };
-use crate::{Dix, Dropped, GroupId, HelloId, Point, Session, ToGroup, broken::Broken};
-use base::Moment;
+use crate::{Dix, Dropped, HelloId, Point, Session, ToGroup, broken::Broken};
+use base::{GroupId, Moment};
 
 /// Requests of one group that wait for a proof.
 const WANTED_MAX: usize = 8;

@@ -1,8 +1,8 @@
 //! The table of ordered operations that are not over.
 
 use super::asks::{AskOf, Fact};
-use crate::{AskId, Dix, GroupId, Mark, OpId, Session};
-use base::{Epoch, Moment};
+use crate::{AskId, Dix, Mark, OpId, Session};
+use base::{Epoch, GroupId, Moment};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 

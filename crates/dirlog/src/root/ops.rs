@@ -5,8 +5,8 @@ use super::{
     asks::{AskOf, Busy, Decided, Planning},
     op_table::{Op, Stage},
 };
-use crate::{Ask, AskId, Entry, GroupId, Mark, OpId, Session, ToGroup, broken::Broken};
-use base::Moment;
+use crate::{Ask, AskId, Entry, Mark, OpId, Session, ToGroup, broken::Broken};
+use base::{GroupId, Moment};
 use bytes::Bytes;
 
 impl Root {

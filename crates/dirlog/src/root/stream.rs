@@ -1,8 +1,8 @@
 //! Entries on their way to the groups.
 
 use super::{Effects, Root};
-use crate::{Dix, Dropped, Entry, GroupId, Point, ToGroup};
-use base::Moment;
+use crate::{Dix, Dropped, Entry, Point, ToGroup};
+use base::{GroupId, Moment};
 use std::collections::VecDeque;
 
 /// Entries to read from the root group's log, away from this thread. The answer is [`super::Input::LogRead`].

@@ -205,6 +205,15 @@ impl Manifest {
                 false => Level::FIRST,
             },
         };
+        if !whose.group.is_possible() {
+            return Err(format!(
+                "group {}, and groups are {} to {}",
+                whose.group,
+                GroupId::ROOT,
+                GroupId::LAST
+            )
+            .into());
+        }
         if whose.first_level > Level::NEWEST {
             return Err(Refusal::Level(whose.first_level));
         }

@@ -2,7 +2,8 @@
 
 use super::{refuse, successor};
 use crate::{
-    CoordinatorConfig, client_protocol::decode, core::Core, forward, member::Standing, partition::Partition,
+    CoordinatorConfig, client_protocol::decode, core::Core, format::check_numbers, forward, member::Standing,
+    partition::Partition,
 };
 use base::MemberId;
 use group::Order;
@@ -94,16 +95,23 @@ pub fn add_member(core: &Arc<Core>, call: Call, reply: Replier) {
              ZooKeeper in its file, and give it the order `clover meta make-group`",
         );
     }
-    let added = MemberId(request.member);
-    reconfigure(
-        core,
-        reply,
-        request.in_sync_min,
-        |members| members.push(added),
-        move |reply, message| {
-            reply.ok(&p::AddMemberResponseProto { message: Some(message) });
-        },
-    );
+    let (core, added) = (core.clone(), MemberId(request.member));
+    tokio::spawn(async move {
+        let (coordinator, group) = (core.partition.member.coordinator().clone(), core.cluster.group);
+        let checked = move || check_numbers(&*coordinator, group, &[added]);
+        match tokio::task::spawn_blocking(checked).await.expect("the coordinator does not panic") {
+            Ok(()) => reconfigure(
+                &core,
+                reply,
+                request.in_sync_min,
+                |members| members.push(added),
+                move |reply, message| {
+                    reply.ok(&p::AddMemberResponseProto { message: Some(message) });
+                },
+            ),
+            Err(error) => refuse(reply, error.to_string()),
+        }
+    });
 }
 
 pub fn remove_member(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -1,7 +1,7 @@
 //! The group as the member that is asked sees it, and as the others say themselves.
 
-use crate::{core::Core, ended::Ended, format::GROUP, partition::Partition, peers::Release};
-use base::{GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
+use crate::{core::Core, ended::Ended, partition::Partition, peers::Release};
+use base::{GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn, TxId};
 use coord::{MemberRecord, Versioned};
 use group::{Role, Status};
 use proto::{
@@ -98,6 +98,7 @@ async fn ask_each(
 pub struct Standstill {
     pub member: MemberId,
     pub cluster_id: String,
+    pub group: GroupId,
     pub view: Versioned,
     pub records: Vec<MemberRecord>,
     pub end: Option<LogPoint>,
@@ -129,7 +130,7 @@ impl Standstill {
             }
         });
         p::GetGroupResponseProto {
-            group: GROUP.0,
+            group: self.group.0,
             cluster_id: self.cluster_id.clone(),
             answered_by: self.member.0,
             view: Some(view_proto(view, self.view.version.0)),
@@ -190,7 +191,7 @@ pub fn of_this_member(partition: &Partition) -> p::GetGroupResponseProto {
     let level = partition.tree().namespace.group_level().clone();
     let is_raised = level.since != TxId::default();
     p::GetGroupResponseProto {
-        group: GROUP.0,
+        group: partition.cluster.group.0,
         cluster_id: partition.cluster.cluster_id.clone(),
         answered_by: me.member.0,
         view,

@@ -2,6 +2,7 @@
 
 use super::BackupError;
 use crate::{
+    cluster::scope,
     exchange::source::{Asker, Source},
     peers::Secret,
 };
@@ -18,6 +19,7 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The group whose members are asked, and the secret by which they and this program prove themselves to each other.
 pub struct Group {
     pub cluster_id: String,
+    pub group: GroupId,
     pub secret: Secret,
     /// The user name with which connections are made.
     pub user: String,
@@ -44,6 +46,7 @@ pub struct Told {
 }
 
 pub struct Members {
+    cluster_id: String,
     asker: Arc<Asker>,
     runtime: Handle,
     sources: Vec<(Place, Source)>,
@@ -51,10 +54,10 @@ pub struct Members {
 
 impl Members {
     pub fn new(group: Group, runtime: Handle) -> Self {
-        let Group { cluster_id, secret, user } = group;
+        let Group { cluster_id, group, secret, user } = group;
         // No member has this number.
-        let asker = Arc::new(Asker { cluster_id, me: MemberId(0), secret, user });
-        Self { asker, runtime, sources: Vec::new() }
+        let asker = Arc::new(Asker { scope: scope(&cluster_id, group), me: MemberId(0), secret, user });
+        Self { cluster_id, asker, runtime, sources: Vec::new() }
     }
 
     /// Takes these members from now on. Connections to members that stay are kept.
@@ -82,7 +85,7 @@ impl Members {
         for (place, answer) in asked {
             let answer = self.runtime.block_on(answer).expect("a question does not panic");
             match answer {
-                Ok(answer) => told.push(of(answer, &self.asker.cluster_id)),
+                Ok(answer) => told.push(of(answer, &self.cluster_id)),
                 Err(error) => {
                     match error.class() {
                         Some(exception::NO_SUCH_METHOD) => {

@@ -13,7 +13,7 @@ use crate::{
     coordinator::open_coordinator,
     format::{self, FormatError},
 };
-use base::{Epoch, GroupView, LogPoint, MemberStore};
+use base::{Epoch, GroupId, GroupView, LogPoint, MemberStore};
 use env::Env;
 use journal::archive::{Manifest, Whose};
 use std::{net::IpAddr, path::Path};
@@ -49,6 +49,10 @@ pub struct Restored {
 pub enum RestoreError {
     #[error(transparent)]
     Format(#[from] FormatError),
+    #[error(
+        "the backup is of group {0}: a backup of the root group makes a cluster, and one of another group cannot be put back yet"
+    )]
+    NotOfTheRootGroup(GroupId),
     #[error("the restored image cannot be written")]
     Image(#[from] journal::ImageError),
 }
@@ -57,7 +61,7 @@ pub enum RestoreError {
 ///
 /// # Errors
 /// [`RestoreError::Format`] if the directory is not empty, this member is not of the group, or the coordinator cannot
-/// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::Image`] if the image cannot be written.
+/// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::NotOfTheRootGroup`] if the backup is of another group. [`RestoreError::Image`] if the image cannot be written.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,
@@ -65,8 +69,11 @@ pub fn restore(
     wish: &Wish<'_>,
 ) -> Result<Restored, RestoreError> {
     let Rebuilt { namespace, at, found } = rebuilt;
+    if manifest.whose.group != GroupId::ROOT {
+        return Err(RestoreError::NotOfTheRootGroup(manifest.whose.group));
+    }
     format::check_format(env, wish.name_directory, wish.group)?;
-    format::make(env, wish.name_directory, |layout| {
+    format::make(env, wish.name_directory, GroupId::ROOT, |layout| {
         let level = namespace.group_level().level;
         let cluster = Cluster { first_level: level, ..cluster_of(env, &manifest.whose, wish) };
         let identity = format::identity(&cluster, wish.group.member);

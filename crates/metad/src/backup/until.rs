@@ -197,7 +197,9 @@ pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, Targ
     })?;
     let created = Timestamp::from_ms(whose.created_ms);
     let mut namespace = image.unwrap_or_else(|| {
-        Namespace::new(seed, &whose.root_owner, &whose.root_group, created).beginning_at(whose.first_level)
+        Namespace::new(seed, &whose.root_owner, &whose.root_group, created)
+            .of_group(whose.group)
+            .beginning_at(whose.first_level)
     });
     let mut at = span.begin;
     if found.at > span.begin.id.sn {

@@ -145,6 +145,7 @@ mod tests {
         Cluster {
             cluster_id: "CID-1".into(),
             namespace_id: 42,
+            group: base::GroupId::ROOT,
             block_pool: "BP-1-127.0.0.1-5".into(),
             created_ms: 5,
             first_level: base::Level::FIRST,

@@ -45,7 +45,8 @@ impl Drop for Read {
 /// The store that a member opens to others, whether it takes part or its store is being repaired. All but the first
 /// three may block, for as long as the disk takes.
 pub trait Shelf: Send + Sync {
-    fn cluster_id(&self) -> &str;
+    /// The group of this member, as messages between members name it.
+    fn scope(&self) -> &str;
     fn secret(&self) -> Option<&Secret>;
     fn reads(&self) -> &Reads;
     /// The images that can be read, oldest first.
@@ -60,8 +61,8 @@ pub trait Shelf: Send + Sync {
 }
 
 impl Shelf for Core {
-    fn cluster_id(&self) -> &str {
-        &self.cluster.cluster_id
+    fn scope(&self) -> &str {
+        &self.scope
     }
 
     fn secret(&self) -> Option<&Secret> {
@@ -128,7 +129,7 @@ impl Shelf for Core {
             namespace_id: self.cluster.namespace_id,
             block_pool: self.cluster.block_pool.to_string(),
             created_ms: self.cluster.created_ms,
-            group: crate::format::GROUP.0,
+            group: self.cluster.group.0,
             root_owner: access.superuser.to_string(),
             root_group: access.supergroup.to_string(),
             first_level: Some(self.cluster.first_level.0.into()),
@@ -306,21 +307,15 @@ fn check_read(
 }
 
 /// Whether a member asks.
-fn check(
-    shelf: &dyn Shelf,
-    cluster_id: &str,
-    purpose: &[u8],
-    parts: &[&[u8]],
-    mac: &[u8],
-) -> Result<(), FsError> {
+fn check(shelf: &dyn Shelf, scope: &str, purpose: &[u8], parts: &[&[u8]], mac: &[u8]) -> Result<(), FsError> {
     let is_member = shelf.secret().is_some_and(|secret| secret.verifies(purpose, parts, mac));
     if !is_member {
         return Err(FsError::AccessDenied("Images and entries are for members of the group only.".into()));
     }
-    if cluster_id != shelf.cluster_id() {
+    if scope != shelf.scope() {
         return Err(FsError::InvalidArgument(format!(
-            "This is a member of cluster {}, not of {cluster_id}.",
-            shelf.cluster_id()
+            "This is a member of cluster {}, not of {scope}.",
+            shelf.scope()
         )));
     }
     Ok(())

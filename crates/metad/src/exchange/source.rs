@@ -33,7 +33,8 @@ pub struct Source {
 
 /// The member that asks, and the secret by which it proves that it may.
 pub struct Asker {
-    pub cluster_id: String,
+    /// Its group in messages between members; they stand in the field that names the cluster.
+    pub scope: String,
     pub me: MemberId,
     pub secret: Secret,
     /// The user name with which the connection is made.
@@ -80,7 +81,7 @@ pub fn sources(partition: &Partition, secret: Option<&Secret>, runtime: &Handle)
     let records = partition.member.records();
     let Some(secret) = secret.cloned() else { return Vec::new() };
     let asker = Arc::new(Asker {
-        cluster_id: partition.cluster.cluster_id.clone(),
+        scope: partition.cluster.scope(),
         me,
         secret,
         user: partition.config.limits.access.superuser.to_string(),
@@ -134,7 +135,7 @@ impl Source {
     }
 
     fn list_request(&self) -> p::ListImagesRequestProto {
-        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let (cluster_id, from) = (self.asker.scope.clone(), self.asker.me.0);
         let mac = self.sign(purpose::LIST, &[cluster_id.as_bytes(), &from.to_le_bytes()]);
         p::ListImagesRequestProto { cluster_id, from, mac }
     }
@@ -163,7 +164,7 @@ impl Source {
     }
 
     fn read_piece(&self, checkpoint: &Checkpoint, offset: u64, length: u32) -> Result<Bytes, String> {
-        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let (cluster_id, from) = (self.asker.scope.clone(), self.asker.me.0);
         let checkpoint = checkpoint.encode();
         let parts: [&[u8]; 5] = [
             cluster_id.as_bytes(),
@@ -193,7 +194,7 @@ impl Source {
     /// them. `None` if it does not have them any more. A member whose store is damaged may answer with later ones.
     /// Blocks.
     pub fn read_log(&self, after: Sn, up_to: Sn) -> Result<Option<(LogPoint, Vec<Entry>)>, String> {
-        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let (cluster_id, from) = (self.asker.scope.clone(), self.asker.me.0);
         let (after_bytes, up_to_bytes) = (after.0.to_le_bytes(), up_to.0.to_le_bytes());
         let newest_version = u32::from(Versions::OURS.newest.0);
         let newest = newest_version.to_le_bytes();
@@ -229,7 +230,7 @@ impl Source {
         &self,
         patience: Duration,
     ) -> tokio::task::JoinHandle<Result<p::AskArchiveResponseProto, rpc::CallError>> {
-        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let (cluster_id, from) = (self.asker.scope.clone(), self.asker.me.0);
         let mac = self.sign(purpose::ARCHIVE, &[cluster_id.as_bytes(), &from.to_le_bytes()]);
         let request = p::AskArchiveRequestProto { cluster_id, from, mac };
         let client = self.client.clone();
@@ -242,7 +243,7 @@ impl Source {
 
     /// How its store stands, and what it has at this place. Blocks.
     pub fn standing(&self, committed: Sn) -> Result<Standing, String> {
-        let (cluster_id, from) = (self.asker.cluster_id.clone(), self.asker.me.0);
+        let (cluster_id, from) = (self.asker.scope.clone(), self.asker.me.0);
         let parts: [&[u8]; 3] = [cluster_id.as_bytes(), &from.to_le_bytes(), &committed.0.to_le_bytes()];
         let mac = self.sign(purpose::STANDING, &parts);
         let request = p::AskStandingRequestProto { cluster_id, from, committed: committed.0, mac };

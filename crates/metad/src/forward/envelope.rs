@@ -83,15 +83,9 @@ impl Seal {
 
 /// Puts a call into its envelope. Below level 3 it does not tell the client's count of its retries from our own: members of an older
 /// release would not open it.
-pub fn close(
-    seal: &Seal,
-    cluster_id: &str,
-    from: MemberId,
-    call: &Call,
-    level: Level,
-) -> ForwardRequestProto {
+pub fn close(seal: &Seal, scope: &str, from: MemberId, call: &Call, level: Level) -> ForwardRequestProto {
     let mut request = ForwardRequestProto {
-        cluster_id: cluster_id.to_owned(),
+        cluster_id: scope.to_owned(),
         from: from.0,
         user: call.caller.user.to_string(),
         real_user: call.caller.real_user.as_deref().map(str::to_owned),
@@ -153,7 +147,7 @@ impl Opened {
 /// envelope is of another cluster, or names a protocol, method, client or address that makes no sense.
 pub fn open(
     seal: &Seal,
-    cluster_id: &str,
+    scope: &str,
     protocols: &[&'static str],
     outer: &Call,
     request: ForwardRequestProto,
@@ -162,8 +156,8 @@ pub fn open(
         let message = "the call that was forwarded is not from a member of this cluster";
         return Err(RpcError::application(exception::ACCESS_CONTROL, message));
     }
-    if request.cluster_id != cluster_id {
-        let message = format!("a call of cluster {} was forwarded to {cluster_id}", request.cluster_id);
+    if request.cluster_id != scope {
+        let message = format!("a call of cluster {} was forwarded to {scope}", request.cluster_id);
         return Err(RpcError::application(exception::IO, message));
     }
     let malformed = |what: &str| {

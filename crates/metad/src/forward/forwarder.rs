@@ -32,7 +32,8 @@ pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
 /// The parts of a forwarder.
 pub struct Parts {
     pub me: MemberId,
-    pub cluster_id: String,
+    /// The group in messages between its members.
+    pub scope: String,
     /// The seal of envelopes. Without one nothing is sent on: no member would open the envelope.
     pub seal: Option<Seal>,
     pub limits: HoldLimits,
@@ -211,7 +212,7 @@ impl Forwarder {
 
     pub(super) fn seal(&self) -> Option<(&Seal, &str)> {
         let parts = &self.inner.as_ref()?.parts;
-        Some((parts.seal.as_ref()?, &*parts.cluster_id))
+        Some((parts.seal.as_ref()?, &*parts.scope))
     }
 
     pub fn runtime(&self) -> Option<&Handle> {
@@ -265,7 +266,7 @@ enum Sent {
 
 impl Inner {
     fn close(&self, seal: &Seal, call: &Call) -> ForwardRequestProto {
-        envelope::close(seal, &self.parts.cluster_id, self.parts.me, call, (self.parts.level)())
+        envelope::close(seal, &self.parts.scope, self.parts.me, call, (self.parts.level)())
     }
 
     async fn carry(

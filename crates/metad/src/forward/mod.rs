@@ -43,7 +43,7 @@ pub fn of(config: &MetaConfig, cluster: &Cluster, member: &GroupMember, secret: 
     let (located, serving, known) = (member.clone(), member.clone(), member.clone());
     Forwarder::new(Parts {
         me: member.me().member,
-        cluster_id: cluster.cluster_id.clone(),
+        scope: cluster.scope(),
         seal: secret.map(Seal::new),
         limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
         standing: member.subscribe(),

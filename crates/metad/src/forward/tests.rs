@@ -112,7 +112,7 @@ impl Member {
         let serving = seen.clone();
         let forwarder = Forwarder::new(Parts {
             me: id,
-            cluster_id: CLUSTER.into(),
+            scope: CLUSTER.into(),
             seal: Some(Seal::new(SECRET)),
             limits,
             standing: seen,

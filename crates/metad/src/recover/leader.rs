@@ -1,8 +1,8 @@
 //! Whether another member leads at this moment. The view only names one: its process may be gone, its disk may have failed
 //! as well. So it is asked itself, and the coordinator has to confirm afterwards that nobody else was elected meanwhile.
 
-use crate::{admin_protocol::ask_member, format::GROUP};
-use base::{Epoch, MemberId, Sn};
+use crate::admin_protocol::ask_member;
+use base::{Epoch, GroupId, MemberId, Sn};
 use coord::Coordinator;
 use proto::clover::admin::RoleProto;
 use tokio::runtime::Handle;
@@ -30,11 +30,12 @@ impl Leader {
 /// says why there is none.
 pub fn find(
     coordinator: &dyn Coordinator,
+    group: GroupId,
     me: MemberId,
     promised: Epoch,
     user: &str,
 ) -> Result<Leader, String> {
-    let versioned = coord::wait(|done| coordinator.read(GROUP, done))
+    let versioned = coord::wait(|done| coordinator.read(group, done))
         .map_err(|error| error.to_string())?
         .ok_or("the coordinator knows nothing of the group")?;
     let (basis, view) = (versioned.basis(), versioned.view);
@@ -44,7 +45,7 @@ pub fn find(
         return Err(format!("member {member} has epoch {}, and {promised} was promised here", view.epoch));
     }
     let records =
-        coord::wait(|done| coordinator.read_members(GROUP, done)).map_err(|error| error.to_string())?;
+        coord::wait(|done| coordinator.read_members(group, done)).map_err(|error| error.to_string())?;
     let record = records.into_iter().find(|record| record.life.store.member == member);
     let address = record.map(|record| record.rpc_address).filter(|address| !address.is_empty());
     let address = address.ok_or_else(|| format!("member {member} has not said where it can be asked"))?;
@@ -63,7 +64,7 @@ pub fn find(
         return Err(format!("member {member} has epoch {} and does not lead (yet)", view.epoch));
     }
     // It may have answered as one that was deposed long ago.
-    coord::wait(|done| coordinator.confirm(GROUP, basis, me, done))
+    coord::wait(|done| coordinator.confirm(group, basis, me, done))
         .map_err(|error| format!("whether member {member} still leads is not known: {error}"))?;
     Ok(Leader {
         member,

@@ -2,7 +2,7 @@
 
 use super::leader;
 use crate::{Cluster, MetaConfig};
-use base::{Epoch, GroupView, LogPoint, MemberId, Sn};
+use base::{Epoch, GroupId, GroupView, LogPoint, MemberId, Sn};
 use coord::{Coordinator, MemberRecord, Versioned};
 use env::Env;
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -11,6 +11,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 pub struct Waiting {
     pub member: MemberId,
     pub cluster_id: String,
+    pub group: GroupId,
     /// The view as it was when the wait began.
     pub view: Versioned,
     pub records: Vec<MemberRecord>,
@@ -46,7 +47,7 @@ impl Waiting {
         failed: &journal::FailedStore,
         why: &str,
     ) -> Result<Self, coord::ReadError> {
-        let group = crate::format::GROUP;
+        let group = cluster.group;
         let view = coord::wait(|done| coordinator.read(group, done))?;
         let records = coord::wait(|done| coordinator.read_members(group, done))?;
         let end = failed.end();
@@ -67,6 +68,7 @@ impl Waiting {
         Ok(Self {
             member: config.group.member,
             cluster_id: cluster.cluster_id.clone(),
+            group,
             view: view
                 .unwrap_or_else(|| Versioned { version: Default::default(), view: GroupView::new(&[], 0) }),
             records,
@@ -76,7 +78,7 @@ impl Waiting {
             reason,
             cause: Cause::FailedDisk { promised: failed.promised(), durable: None },
             env: env.clone(),
-            store: crate::format::Layout::of(&config.name_directory).store,
+            store: crate::format::Layout::of(&config.name_directory, cluster.group).store,
             coordinator: coordinator.clone(),
             user: config.limits.access.superuser.to_string(),
         })
@@ -90,8 +92,8 @@ impl Waiting {
         coordinator: &Arc<dyn Coordinator>,
         error: &journal::OpenError,
     ) -> Result<Self, coord::ReadError> {
-        let group = crate::format::GROUP;
-        let store = crate::format::Layout::of(&config.name_directory).store;
+        let group = cluster.group;
+        let store = crate::format::Layout::of(&config.name_directory, cluster.group).store;
         let view = coord::wait(|done| coordinator.read(group, done))?;
         let records = coord::wait(|done| coordinator.read_members(group, done))?;
         let (generation, boot) = journal::survey::survey(&*env.disk, &store)
@@ -99,6 +101,7 @@ impl Waiting {
         Ok(Self {
             member: config.group.member,
             cluster_id: cluster.cluster_id.clone(),
+            group,
             view: view
                 .unwrap_or_else(|| Versioned { version: Default::default(), view: GroupView::new(&[], 0) }),
             records,
@@ -127,7 +130,7 @@ impl Waiting {
         let Cause::FailedDisk { promised, durable } = self.cause else {
             return journal::aside::can_be_put_aside(&*self.env.disk, &self.store);
         };
-        let leads = || leader::find(&*self.coordinator, self.member, promised, &self.user);
+        let leads = || leader::find(&*self.coordinator, self.group, self.member, promised, &self.user);
         let survey = journal::survey::survey(&*self.env.disk, &self.store);
         // A person has accepted the store meanwhile.
         survey.is_ok_and(|survey| survey.state.fault_note.is_none())

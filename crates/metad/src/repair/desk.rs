@@ -12,10 +12,9 @@ use crate::{
         reads::Reads,
         serve::{self, Shelf},
     },
-    format::GROUP,
     peers::Secret,
 };
-use base::{Entry, FsError, GroupView, LogPoint, MemberId, MemberStore, Sn};
+use base::{Entry, FsError, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn};
 use coord::MemberRecord;
 use env::{Env, File};
 use group::repair::Standing;
@@ -41,6 +40,9 @@ pub struct Desk {
     env: Env,
     me: MemberStore,
     cluster_id: String,
+    group: GroupId,
+    /// Its group in messages between members.
+    scope: String,
     secret: Secret,
     challenges: Challenges,
     name_directory: PathBuf,
@@ -66,6 +68,8 @@ impl Desk {
             env: means.env.clone(),
             me,
             cluster_id: means.cluster.cluster_id.clone(),
+            group: means.cluster.group,
+            scope: means.cluster.scope(),
             secret: means.secret.clone(),
             challenges: Challenges::new(means.env),
             name_directory: means.config.name_directory.clone(),
@@ -165,7 +169,7 @@ impl Desk {
         let others =
             others.map(|member| show::blank(*member, p::RoleProto::Unknown, seen.records.get(member)));
         p::GetGroupResponseProto {
-            group: GROUP.0,
+            group: self.group.0,
             cluster_id: self.cluster_id.clone(),
             answered_by: me.0,
             view: view.map(|view| show::view_proto(view, 0)),
@@ -243,8 +247,8 @@ impl Desk {
 const MISSING_TOLD: usize = 8;
 
 impl Shelf for Desk {
-    fn cluster_id(&self) -> &str {
-        &self.cluster_id
+    fn scope(&self) -> &str {
+        &self.scope
     }
 
     fn secret(&self) -> Option<&Secret> {

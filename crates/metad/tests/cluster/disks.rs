@@ -20,7 +20,7 @@ impl Cluster {
 
     /// The directory in which a member keeps its log and its images.
     pub fn store(&self, member: u32) -> PathBuf {
-        metad::format::Layout::of(&self.name_directory(member)).store
+        metad::format::Layout::of(&self.name_directory(member), base::GroupId::ROOT).store
     }
 
     /// The names of what was put aside in a member's store.

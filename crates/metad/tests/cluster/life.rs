@@ -199,7 +199,7 @@ impl Cluster {
     pub fn told_address(&self, member: u32) -> String {
         let session = self.coordinator.as_ref().expect("it is in a group").session();
         let records =
-            coord::wait(|done| coord::Coordinator::read_members(&session, metad::format::GROUP, done));
+            coord::wait(|done| coord::Coordinator::read_members(&session, base::GroupId::ROOT, done));
         let record = records.unwrap().into_iter().find(|record| record.life.store.member.0 == member);
         record.expect("it was up before").rpc_address
     }

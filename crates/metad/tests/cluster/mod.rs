@@ -35,7 +35,7 @@ pub use {
     waits::{PATIENCE, until},
 };
 
-use base::Level;
+use base::{GroupId, Level};
 use cable::Cables;
 use env::Env;
 use failing_disk::FailingDisk;
@@ -63,6 +63,8 @@ pub struct Cluster {
     servers: BTreeMap<u32, MetaServer>,
     processes: BTreeMap<u32, Process>,
     count: u32,
+    group: GroupId,
+    first: u32,
     /// Between each member and the others.
     pub cables: Cables,
     disks: BTreeMap<u32, FailingDisk>,
@@ -93,7 +95,7 @@ impl Cluster {
 
     /// The numbers of all members, whether they run or not.
     pub fn members(&self) -> impl Iterator<Item = u32> + use<> {
-        1..=self.count
+        self.first..self.first + self.count
     }
 
     /// All but this one, lower numbers first.

@@ -1,7 +1,7 @@
 //! How a cluster is made, and how its members are configured.
 
 use super::{Adjust, Cluster, SUPERUSER, WorldOf, disks, free_address};
-use base::{Level, MemberId};
+use base::{GroupId, Level, MemberId};
 use coord::Coordinator;
 use env::Env;
 use metad::{Advertised, CoordinatorConfig, GroupConfig, LastResort, MetaConfig};
@@ -14,6 +14,11 @@ type Make = Box<dyn FnOnce(&MetaConfig) + Send>;
 /// The making of a cluster, with all that a story wants otherwise than usual. It ends with [`Plan::start`], [`Plan::in_sync`] or [`Plan::made`].
 pub struct Plan {
     count: u32,
+    group: GroupId,
+    /// The number of the first member.
+    first: u32,
+    /// Another group's coordinator. `None`: it is made.
+    coordinator: Option<coord::Embedded>,
     is_alone: bool,
     timing: group::Settings,
     first_level: Level,
@@ -28,6 +33,9 @@ impl Plan {
     pub fn group(count: u32) -> Self {
         Self {
             count,
+            group: GroupId::ROOT,
+            first: 1,
+            coordinator: None,
             is_alone: false,
             timing: group::Settings::default(),
             first_level: Level::NEWEST,
@@ -36,6 +44,15 @@ impl Plan {
             make: Box::new(|config| make(config, None)),
             are_processes: false,
         }
+    }
+
+    /// A further group of this cluster, whose members are numbered from `first`.
+    pub fn further_group(of: &Cluster, group: GroupId, first: u32, count: u32) -> Self {
+        let coordinator = of.coordinator.as_ref().map(coord::Embedded::session);
+        let plan = Self { group, first, coordinator, ..Self::group(count) };
+        plan.made_by(|config| {
+            metad::found_group(&Env::production(), &config.name_directory, &config.group).unwrap();
+        })
     }
 
     /// A group of one, which keeps its view in a file of its own.
@@ -90,16 +107,21 @@ impl Plan {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).try_init();
         let (directory, env) = (tempfile::tempdir().unwrap(), Env::production());
-        let coordinator = (!self.is_alone)
-            .then(|| coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap());
+        let coordinator = self.coordinator.or_else(|| {
+            (!self.is_alone)
+                .then(|| coord::Embedded::open(&env, &directory.path().join("coordinator")).unwrap())
+        });
+        let members = self.first..self.first + self.count;
         let cluster = Cluster {
             directory,
             coordinator,
             servers: Default::default(),
             processes: Default::default(),
             count: self.count,
+            group: self.group,
+            first: self.first,
             cables: Default::default(),
-            disks: (1..=self.count).map(|member| (member, Default::default())).collect(),
+            disks: members.clone().map(|member| (member, Default::default())).collect(),
             addresses: Default::default(),
             is_over: Default::default(),
             world_of: self.world_of,
@@ -107,8 +129,8 @@ impl Plan {
             first_level: self.first_level,
             adjust: self.adjust,
         };
-        (self.make)(&cluster.config(1));
-        for member in 2..=self.count {
+        (self.make)(&cluster.config(self.first));
+        for member in members.skip(1) {
             cluster.join(member);
         }
         cluster
@@ -169,6 +191,7 @@ impl Cluster {
         if let Some(coordinator) = &self.coordinator {
             let listening = free_address();
             config.group = GroupConfig {
+                id: self.group,
                 member: MemberId(member),
                 members: self.members().map(MemberId).collect(),
                 peer_address: Some(listening),

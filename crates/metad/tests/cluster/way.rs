@@ -162,6 +162,10 @@ impl Coordinator for Distant {
         self.real.release_lock(group);
     }
 
+    fn groups(&self, done: Done<Result<Vec<GroupId>, ReadError>>) {
+        self.real.groups(done);
+    }
+
     fn read_cluster(&self, done: Done<Result<Option<Vec<u8>>, ReadError>>) {
         self.real.read_cluster(done);
     }

@@ -6,8 +6,8 @@ use super::{
     tree::{Tree, home},
 };
 use crate::truth::Broken;
-use base::Moment;
-use dirlog::{Dix, Entry, GroupId, Home};
+use base::{GroupId, Moment};
+use dirlog::{Dix, Entry, Home};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// S1, S2 and S8: a name has one inode, the tree is attached and acyclic, and files are at their home only.

@@ -18,11 +18,11 @@ use super::{
     checks,
     history::History,
     sites::RootLog,
-    tree::{Call, Outcome as Told, Tree, home},
+    tree::{Call, Outcome as Told, Tree, group_id, home},
 };
 use crate::{Dice, truth::Broken};
 use clients::Client;
-use dirlog::{Dix, GroupId, Settings};
+use dirlog::{Dix, Settings};
 use group::Group;
 use servers::{Packet, Server};
 use std::collections::{BTreeMap, BTreeSet};
@@ -249,7 +249,7 @@ impl World {
         for group in 1..=usize::from(HOMES) {
             let active = self.groups[group].active.ok_or("every group serves in the end")?;
             let site = self.servers[active].home().ok_or("every group serves in the end")?;
-            checks::trees_are_sound(GroupId(group as u16), &site.tree, HOMES)?;
+            checks::trees_are_sound(group_id(group), &site.tree, HOMES)?;
             if site.tree.dirs != whole.dirs {
                 let (session, at) = (site.machine.session(), site.machine.applied().dix);
                 return Err(format!(
@@ -258,7 +258,7 @@ impl World {
             }
             whole
                 .files
-                .extend(site.tree.files.iter().filter(|((dir, _), _)| home(*dir, HOMES).0 as usize == group));
+                .extend(site.tree.files.iter().filter(|((dir, _), _)| home(*dir, HOMES) == group_id(group)));
         }
         for call in clients::LOOKS {
             let number = self.calls.len() as u8;

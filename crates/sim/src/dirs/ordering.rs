@@ -4,17 +4,17 @@ use super::{
     Bounds, Planted, World, checks,
     event::Link,
     sites::{Doing, Record, RootSite, digest},
-    tree::{Call, DirId, Edit, Outcome, Plan, Planned, Question, Tree, home},
+    tree::{Call, DirId, Edit, Outcome, Plan, Planned, Question, Tree, group_id, home},
     world::{Packet, body, say},
 };
 use crate::{
     model::{Hashed, Told},
     truth::Broken,
 };
-use base::{Epoch, Moment};
+use base::{Epoch, GroupId, Moment};
 use bytes::Bytes;
 use dirlog::{
-    Dix, GroupId, Mark, OpId, Root,
+    Dix, Mark, OpId, Root,
     root::{self, AskOf, Decided, Fact},
 };
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl World {
         });
         self.root.value.machine.is_consistent()?;
         for (group, message) in effects.messages {
-            self.send(Link::Down(group.0 as u8), Packet::Down(message), told);
+            self.send(Link::Down(group.number()), Packet::Down(message), told);
         }
         if let Some(purge) = effects.purge {
             self.log.purged = self.log.purged.max(purge);
@@ -80,7 +80,7 @@ impl World {
         let effects = machine.step(self.now, input);
         self.deposed = Some(Hashed::new(machine));
         for (group, message) in effects.messages {
-            self.send(Link::DownFromDeposed(group.0 as u8), Packet::Down(message), told);
+            self.send(Link::DownFromDeposed(group.number()), Packet::Down(message), told);
         }
         if let Some(visible) = effects.visible {
             say(told, || format!("  the deposed root makes visible: {visible}"));
@@ -253,7 +253,7 @@ impl World {
         }
         let end = self.log.end(self.log.records.len());
         self.digests.retain(|dix, _| *dix <= end);
-        let groups: Vec<GroupId> = (1..=bounds.homes).map(|home| GroupId(home.into())).collect();
+        let groups: Vec<GroupId> = (1..=bounds.homes).map(|home| group_id(home.into())).collect();
         let epoch = Epoch(self.root.value.machine.epoch().0 + 1);
         let machine = Root::new(bounds.settings, epoch, &groups, self.log.recovered(), self.now);
         let old = std::mem::replace(

@@ -2,8 +2,8 @@
 
 use super::tree::{Edit, Outcome, Planned, Tree, home};
 use crate::model::hash_of;
-use base::{Epoch, Moment};
-use dirlog::{Dix, Entry, GroupId, Home, Point, Root, home::Permit, root};
+use base::{Epoch, GroupId, Moment};
+use dirlog::{Dix, Entry, Home, Point, Root, home::Permit, root};
 use std::collections::BTreeMap;
 
 /// An entry of the root group's log.

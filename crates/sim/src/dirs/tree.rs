@@ -2,7 +2,8 @@
 //!
 //! A plan says what it saw, as the namespace's plans will. The order of all calls is checked with the very same plans on one whole tree.
 
-use dirlog::{GroupId, Mark, MarkKind};
+use base::GroupId;
+use dirlog::{Mark, MarkKind};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -157,9 +158,14 @@ pub fn mark_of(kind: MarkKind, id: u8) -> Mark {
     Mark::new(kind, id.into())
 }
 
+/// The group of this index: the root group has 0, the first home 1.
+pub fn group_id(index: usize) -> GroupId {
+    GroupId(GroupId::ROOT.0 + index as u32)
+}
+
 /// The home of a directory. `/` is the root group's; directories that are there from the beginning have small numbers.
 pub fn home(dir: DirId, homes: u8) -> GroupId {
-    GroupId(if dir == TOP { 0 } else { u16::from(1 + (dir + 1) % homes) })
+    group_id(if dir == TOP { 0 } else { usize::from(1 + (dir + 1) % homes) })
 }
 
 /// A group's tree: all directories, and its own files; or a whole tree.

@@ -5,15 +5,15 @@ use super::{
     event::Link,
     history::History,
     sites::{Doing, HomeRecord, HomeSite, RootLog, RootSite},
-    tree::{Call, Edit, Outcome, Plan, Planned, Question},
+    tree::{Call, Edit, Outcome, Plan, Planned, Question, group_id},
 };
 use crate::{
     model::{Hashed, Search, Told, hash_of},
     truth::Broken,
 };
-use base::{Epoch, Moment};
+use base::{Epoch, GroupId, Moment};
 use bytes::Bytes;
-use dirlog::{CallId, Dix, GroupId, Root, ToGroup, ToRoot, home, home::CallKind, home::Verdict, root};
+use dirlog::{CallId, Dix, Root, ToGroup, ToRoot, home, home::CallKind, home::Verdict, root};
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt::Debug,
@@ -105,7 +105,7 @@ impl Search for Bounds {
 
 impl World {
     pub fn new(bounds: &Bounds) -> Self {
-        let groups: Vec<GroupId> = (1..=bounds.homes).map(|home| GroupId(home.into())).collect();
+        let groups: Vec<GroupId> = (1..=bounds.homes).map(|home| group_id(home.into())).collect();
         let log = RootLog::default();
         let machine =
             Root::new(bounds.settings, Epoch(1), &groups, root::Recovered::default(), Moment::default());
@@ -218,7 +218,7 @@ impl World {
             0 => self.root.value.tree.decider(call, bounds.homes).is_none_or(|group| group == GroupId::ROOT),
             home => {
                 let site = &self.homes[home as usize - 1].value;
-                let is_own = site.tree.decider(call, bounds.homes) == Some(GroupId(home.into()));
+                let is_own = site.tree.decider(call, bounds.homes) == Some(group_id(home.into()));
                 // One that waits for the lease waits outside of the machine: it is looked at when it can be.
                 is_own && site.machine.begin(self.now).is_ok()
             }
@@ -346,7 +346,7 @@ impl World {
                     | ToRoot::Held { session, .. }
                     | ToRoot::InTheWay { session, .. } => Some(session.root_epoch),
                 };
-                let input = root::Input::Message { from: GroupId(home.into()), message: message.clone() };
+                let input = root::Input::Message { from: group_id(home.into()), message: message.clone() };
                 let is_for_deposed =
                     self.deposed.as_ref().is_some_and(|one| Some(one.value.epoch()) == epoch);
                 if is_for_deposed {
@@ -410,7 +410,7 @@ impl World {
             say(told, || format!("  group {home} applies {}: {edit:?}", entry.dix));
             checks::visible_is_committed(&entry, &self.log)?;
             self.with_home(home, |site| {
-                site.tree.apply(edit, Some((GroupId(home.into()), bounds.homes)));
+                site.tree.apply(edit, Some((group_id(home.into()), bounds.homes)));
                 site.log.push(HomeRecord::Relay(entry.clone()));
             });
             checks::directories_are_equal(entry.dix, &self.home(home).tree, &self.digests)?;
@@ -457,7 +457,7 @@ impl World {
                 let id = CallId(number.into());
                 let site = self.home(home);
                 let is_own = matches!(self.calls[number as usize].1, Doing::Sent)
-                    && site.tree.decider(call, bounds.homes) == Some(GroupId(home.into()));
+                    && site.tree.decider(call, bounds.homes) == Some(group_id(home.into()));
                 if site.machine.knows(id) && !is_own {
                     self.step_home(home, home::Input::Forget(id), bounds, told)?;
                     forgotten = true;
@@ -528,7 +528,7 @@ impl World {
             }
             (Verdict::Go, Plan::Do(edit)) => {
                 let needs = self.with_home(at, |site| {
-                    site.tree.apply(edit, Some((GroupId(at.into()), bounds.homes)));
+                    site.tree.apply(edit, Some((group_id(at.into()), bounds.homes)));
                     site.log.push(HomeRecord::Own(edit));
                     site.log.len()
                 });
@@ -598,7 +598,7 @@ impl World {
     }
 
     fn check(&self, bounds: &Bounds) -> Result<(), Broken> {
-        for (group, tree) in (1..).map(GroupId).zip(self.homes.iter().map(|site| &site.value.tree)) {
+        for (group, tree) in (1..).map(group_id).zip(self.homes.iter().map(|site| &site.value.tree)) {
             checks::trees_are_sound(group, tree, bounds.homes)?;
         }
         checks::trees_are_sound(GroupId::ROOT, &self.root.value.tree, bounds.homes)?;

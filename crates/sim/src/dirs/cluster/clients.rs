@@ -5,13 +5,14 @@ use crate::{
     dirs::{
         ordering::{Facts, asks, known, plan_on},
         sites::{HomeRecord, Record, digest},
-        tree::{Call, Outcome, Path, Plan, Planned},
+        tree::{Call, Outcome, Path, Plan, Planned, group_id},
     },
     truth::Broken,
 };
+use base::GroupId;
 use bytes::Bytes;
 use dirlog::{
-    CallId, Dix, GroupId, Mark, OpId,
+    CallId, Dix, Mark, OpId,
     home::{self, CallKind, Verdict},
     root::{self, Decided, Fact},
 };
@@ -187,7 +188,7 @@ impl World {
                 _ => continue,
             };
             let decider = tree.decider(what, HOMES);
-            if decider.unwrap_or(GroupId::ROOT) != GroupId(group as u16) || !is_led {
+            if decider.unwrap_or(GroupId::ROOT) != group_id(group) || !is_led {
                 continue;
             }
             if is_root {
@@ -220,7 +221,7 @@ impl World {
         let is_led = now < self.servers[server].own_lease_end;
         let what = self.calls[call as usize];
         let life = self.servers[server].life;
-        let group = GroupId(self.servers[server].group as u16);
+        let group = group_id(self.servers[server].group);
         let Some(site) = self.servers[server].home_mut() else { return Ok(()) };
         let Ok(permit) = site.machine.begin(now) else {
             let verdict = site.machine.wait(now, CallId(call.into()));

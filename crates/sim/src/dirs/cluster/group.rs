@@ -5,11 +5,14 @@ use super::{
     servers::{RootSeat, Seat},
 };
 use crate::{
-    dirs::sites::{HomeSite, RootSite},
+    dirs::{
+        sites::{HomeSite, RootSite},
+        tree::group_id,
+    },
     truth::Broken,
 };
-use base::Epoch;
-use dirlog::{GroupId, Root};
+use base::{Epoch, GroupId};
+use dirlog::Root;
 
 /// How long a group's members make no claim after they have granted the lease, by their own clocks.
 const LEASE: u64 = 400_000;
@@ -123,7 +126,7 @@ impl World {
             let end = log.end(log.records.len());
             self.digests.retain(|dix, _| *dix <= end);
             self.truth = log.clone();
-            let groups: Vec<GroupId> = (1..=u16::from(HOMES)).map(GroupId).collect();
+            let groups: Vec<GroupId> = (1..=usize::from(HOMES)).map(group_id).collect();
             let machine = Root::new(self.shape.settings, epoch, &groups, log.recovered(), now);
             let site = RootSite::new(machine, &self.outset, HOMES, &log);
             self.servers[claimant].seat =
@@ -143,7 +146,7 @@ impl World {
             log.extend(site.log[from..from + keep].iter().cloned());
         }
         self.home_truth[number] = log.clone();
-        let mut site = HomeSite::new(GroupId(number as u16), &self.outset, HOMES, self.shape.settings);
+        let mut site = HomeSite::new(group_id(number), &self.outset, HOMES, self.shape.settings);
         (site.log, site.epoch) = (log, Epoch(epoch.0 - 1));
         let keep = site.log.len();
         let site = site.take_over(keep, &self.outset, HOMES, self.shape.settings, now);

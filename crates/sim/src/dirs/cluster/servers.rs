@@ -6,14 +6,14 @@ use crate::{
     dirs::{
         checks,
         sites::{HomeRecord, HomeSite, Record, RootLog, RootSite},
-        tree::{Edit, Question, Tree},
+        tree::{Edit, Question, Tree, group_id},
         world::questions,
     },
     truth::Broken,
 };
-use base::Moment;
+use base::{GroupId, Moment};
 use bytes::Bytes;
-use dirlog::{Dix, GroupId, ToGroup, ToRoot, home, root};
+use dirlog::{Dix, ToGroup, ToRoot, home, root};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
@@ -178,7 +178,7 @@ impl World {
         match packet {
             Packet::Down(message) => self.step_home(to, home::Input::Message(message)),
             Packet::Up(message) => {
-                let from = GroupId(self.servers[from].group as u16);
+                let from = group_id(self.servers[from].group);
                 self.step_root(to, root::Input::Message { from, message })
             }
         }
@@ -224,7 +224,7 @@ impl World {
             self.truth.purged = self.truth.purged.max(purge);
         }
         for (group, message) in effects.messages {
-            let first = usize::from(group.0) * MEMBERS;
+            let first = usize::from(group.number()) * MEMBERS;
             for to in first..first + MEMBERS {
                 if self.servers[to].home().is_some() {
                     self.post(server, to, Packet::Down(message.clone()));
@@ -276,7 +276,7 @@ impl World {
 
     pub(super) fn step_home(&mut self, server: usize, input: home::Input) -> Result<(), Broken> {
         let now = self.servers[server].local(self.now);
-        let group = GroupId(self.servers[server].group as u16);
+        let group = group_id(self.servers[server].group);
         let Some(site) = self.servers[server].home_mut() else { return Ok(()) };
         let effects = site.machine.step(now, input);
         site.machine.is_consistent()?;
