@@ -1,7 +1,7 @@
 //! What is true of data servers once all faults are over.
 
 use crate::{check, cluster::world::World, truth::Broken};
-use blocks::{Reader, ServerFilter};
+use blocks::{BlockState, Reader, ServerFilter};
 
 impl World {
     /// Whether the active knows all replicas, and those that nobody needs are gone.
@@ -23,6 +23,13 @@ impl World {
         }
         for (id, needed) in room.needed.blocks.iter().filter(|(_, needed)| needed.is_complete) {
             let located = map.locations(*id, Reader::default(), 0, base::Moment::default());
+            let holders = room.holders(&needed.block);
+            // Its writer has said the length, and the close of its file was given up, with what deleted the finished replicas. What others
+            // had begun to write is left: a recovery finishes that when the writer's lease is over, for which no story waits.
+            let waits_for_recovery = located.as_ref().is_some_and(|it| it.state == BlockState::Committed);
+            if waits_for_recovery && holders.is_empty() && !room.replicas_of(*id).is_empty() {
+                continue;
+            }
             // Where all replicas are bad, readers are told of those, as in HDFS.
             let mut known: Vec<usize> = located
                 .iter()
@@ -31,7 +38,6 @@ impl World {
                 .map(|location| super::room::server_of(location.server.uuid()))
                 .collect();
             known.sort_unstable();
-            let holders = room.holders(&needed.block);
             let was_lost = room.needed.gone.contains(id);
             check::replicas_come_to_rest::known(&needed.block, &known, &holders, was_lost)
                 .map_err(|broken| format!("{broken}; the data servers have {:?}", room.replicas_of(*id)))?;
