@@ -46,7 +46,7 @@ impl World {
             Event::Turn(session) => self.turn(session),
             Event::Answer { session, number, reply } => return self.hear(session, number, reply),
             Event::Timeout { session, number } => self.fail(session, number),
-            Event::Writing { server, block } => self.begin_replica(server, block),
+            Event::Writing { server, life, block } => self.begin_replica(server, life, block),
             Event::Written { server, life, block, client, call } => {
                 self.finish_replica(server, life, block, client, call);
             }

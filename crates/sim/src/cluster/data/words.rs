@@ -82,6 +82,7 @@ pub enum Event {
     /// A client's call has given it a block: it begins to write a replica, and ends.
     Writing {
         server: usize,
+        life: u64,
         block: Block,
     },
     Written {

@@ -53,7 +53,7 @@ impl World {
             let begins_ms = 1 + room.dice.below(3);
             let takes_ms = if room.dice.chance(90) { room.dice.below(20) } else { room.dice.below(300) };
             let life = room.servers[server].life;
-            events.push((begins_ms, Event::Writing { server, block }));
+            events.push((begins_ms, Event::Writing { server, life, block }));
             events.push((begins_ms + takes_ms, Event::Written { server, life, block, client, call }));
             ends_ms = ends_ms.max(begins_ms + takes_ms + 1);
         }
@@ -66,9 +66,10 @@ impl World {
         self.later(ends_ms * 1_000_000, Event::PipelineEnded { client, call });
     }
 
-    pub(super) fn begin_replica(&mut self, server: usize, block: Block) {
+    /// The connection was made to this life of the data server: to a process that begins meanwhile nobody sends anything.
+    pub(super) fn begin_replica(&mut self, server: usize, life: u64, block: Block) {
         let it = &self.room().servers[server];
-        let takes = it.is_running && !it.is_paused;
+        let takes = it.is_running && !it.is_paused && it.life == life;
         if takes && self.add_replica(server, block, ReplicaState::BeingWritten) {
             self.tell_news(server, &Increment::Receiving(Block { length: 0, ..block }));
         }
