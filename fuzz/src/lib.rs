@@ -15,6 +15,7 @@ pub mod config;
 pub mod coordinator;
 pub mod data_directory;
 pub mod data_transfer;
+pub mod directory_log;
 pub mod forwarded;
 pub mod members;
 pub mod messages;
@@ -50,6 +51,7 @@ pub fn targets() -> Vec<Target> {
     all.extend(coordinator::targets());
     all.extend(members::targets());
     all.extend(forwarded::targets());
+    all.extend(directory_log::targets());
     all
 }
 

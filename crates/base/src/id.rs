@@ -83,6 +83,11 @@ id! {
     Epoch(u64)
 }
 
+impl Epoch {
+    /// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
+    pub const LAST: Epoch = Epoch((1 << 23) - 1);
+}
+
 id! {
     /// The place of an entry in a group's log, counted from 1 without gaps.
     Sn(u64)

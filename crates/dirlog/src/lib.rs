@@ -21,6 +21,7 @@ mod message;
 mod names;
 pub mod root;
 mod settings;
+pub mod wire;
 
 #[cfg(feature = "broken")]
 pub use broken::Broken;
@@ -29,7 +30,7 @@ pub use doubt::Doubt;
 pub use entry::{Dix, Entry, Point};
 pub use home::Home;
 pub use mark::{Mark, MarkKind};
-pub use message::{Ask, ToGroup, ToRoot};
+pub use message::{Ask, Progress, ToGroup, ToRoot};
 pub use names::{AskId, CallId, HelloId, OpId, Session};
 pub use root::Root;
 pub use settings::Settings;

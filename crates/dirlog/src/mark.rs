@@ -17,6 +17,20 @@ pub enum MarkKind {
     Files,
 }
 
+impl MarkKind {
+    /// The kind with this number, which is its place among them. Entries in logs and messages carry it.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            0 => Self::Name,
+            1 => Self::Names,
+            2 => Self::Passage,
+            3 => Self::Inode,
+            4 => Self::Files,
+            _ => return None,
+        })
+    }
+}
+
 /// A thing that is told apart from others by its kind and key.
 ///
 /// The key is made by planners, for example of a directory's id and the hash of a name. Two things with one key only wait for each other

@@ -25,9 +25,6 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use group::{Append, Known, Message, Proposal, StateDigest};
 use thiserror::Error;
 
-/// Data servers are told `epoch * 2^40 + sn` in a signed number of 64 bits: no honest epoch is larger.
-pub const EPOCH_MAX: u64 = (1 << 23) - 1;
-
 /// The least bytes of an entry, without its payload.
 const ENTRY_BYTES_MIN: usize = 8 + 8 + 1 + 8 + 4;
 
@@ -366,7 +363,7 @@ impl Reader {
 
     fn epoch(&mut self) -> Result<Epoch, DecodeError> {
         let epoch = self.u64("epoch")?;
-        if epoch > EPOCH_MAX { Err(DecodeError::Epoch(epoch)) } else { Ok(Epoch(epoch)) }
+        if epoch > Epoch::LAST.0 { Err(DecodeError::Epoch(epoch)) } else { Ok(Epoch(epoch)) }
     }
 
     fn sn(&mut self) -> Result<Sn, DecodeError> {

@@ -2,7 +2,7 @@ use super::*;
 use proptest::{collection::vec, prelude::*};
 
 fn point() -> impl Strategy<Value = LogPoint> {
-    (0..=EPOCH_MAX, any::<u64>(), any::<u64>()).prop_map(|(epoch, sn, chain)| LogPoint {
+    (0..=Epoch::LAST.0, any::<u64>(), any::<u64>()).prop_map(|(epoch, sn, chain)| LogPoint {
         id: TxId { epoch: Epoch(epoch), sn: Sn(sn) },
         chain: Chain(chain),
     })
@@ -18,7 +18,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 fn known() -> impl Strategy<Value = Known> {
-    ((0..=EPOCH_MAX).prop_map(Epoch), point(), point()).prop_map(|(promised, end, committed)| Known {
+    ((0..=Epoch::LAST.0).prop_map(Epoch), point(), point()).prop_map(|(promised, end, committed)| Known {
         promised,
         end,
         committed,
@@ -26,7 +26,7 @@ fn known() -> impl Strategy<Value = Known> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let epoch = || (0..=EPOCH_MAX).prop_map(Epoch);
+    let epoch = || (0..=Epoch::LAST.0).prop_map(Epoch);
     let sn = || any::<u64>().prop_map(Sn);
     prop_oneof![
         (epoch(), point(), vec(entry(), 0..5), sn()).prop_map(|(epoch, previous, entries, committed)| {

@@ -12,14 +12,32 @@ use crate::{
     truth::Broken,
 };
 use base::{GroupId, Moment};
-use bytes::Bytes;
-use dirlog::{Dix, ToGroup, ToRoot, home, root};
+use bytes::{Bytes, BytesMut};
+use dirlog::{Dix, ToGroup, ToRoot, home, root, wire};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 pub(super) enum Packet {
     Down(ToGroup),
     Up(ToRoot),
+}
+
+impl Packet {
+    /// As it is read at the other end: no story may rest on what its bytes do not tell.
+    fn through_its_bytes(self) -> Self {
+        let mut bytes = BytesMut::new();
+        let read = match &self {
+            Self::Down(message) => {
+                wire::encode_to_group(message, &mut bytes);
+                wire::decode_to_group(bytes.freeze()).map(Self::Down)
+            }
+            Self::Up(message) => {
+                wire::encode_to_root(message, &mut bytes);
+                wire::decode_to_root(bytes.freeze()).map(Self::Up)
+            }
+        };
+        read.expect("what a machine says can be read")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -140,6 +158,7 @@ impl World {
         if self.cuts.contains(&(from, to)) || self.dice.chance(self.loss_percent) {
             return;
         }
+        let packet = packet.through_its_bytes();
         let copies = if self.dice.chance(2) { 2 } else { 1 };
         for _ in 0..copies {
             let mut delay = 150 + self.dice.below(600);
