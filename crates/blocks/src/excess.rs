@@ -2,11 +2,16 @@
 
 use crate::{map::BlockMap, newcomers::Trial, words::BlockState};
 use base::BlockId;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 #[derive(Default)]
 pub struct Excess {
     blocks: BTreeMap<BlockId, Vec<u32>>,
+    /// Those whose deletion was ordered, and the order has gone out. They do not count again, also while the order waits to be repeated.
+    told: BTreeSet<(BlockId, u32)>,
 }
 
 impl Excess {
@@ -22,7 +27,19 @@ impl Excess {
         self.blocks.entry(id).or_default().push(place);
     }
 
+    /// The data server of this place has been told to delete the block.
+    pub fn note_told(&mut self, id: BlockId, place: u32) {
+        if self.contains(id, place) {
+            self.told.insert((id, place));
+        }
+    }
+
+    fn is_told(&self, id: BlockId, place: u32) -> bool {
+        self.told.contains(&(id, place))
+    }
+
     pub fn remove(&mut self, id: BlockId, place: u32) {
+        self.told.remove(&(id, place));
         if let Some(places) = self.blocks.get_mut(&id) {
             places.retain(|held| *held != place);
             if places.is_empty() {
@@ -33,6 +50,7 @@ impl Excess {
 
     pub fn clear(&mut self) {
         self.blocks.clear();
+        self.told.clear();
     }
 
     pub fn len(&self) -> usize {
@@ -101,13 +119,14 @@ impl BlockMap {
     }
 
     /// Too few replicas are left while some were about to be deleted: those whose server has not been told
-    /// yet are kept after all. True if there were any.
+    /// yet are kept after all. An order that only waits to be repeated was told before. True if there were any.
     pub(crate) fn rescue_excess(&mut self, slot: u32) -> bool {
         let record = *self.arena.record(slot);
         let mut rescued = false;
         for place in self.redundancy.excess.of(record.id()).to_vec() {
             let server = self.storages.get(place).server;
             if self.storages.is_live(place)
+                && !self.redundancy.excess.is_told(record.id(), place)
                 && self.servers.get_mut(server).deletions.remove(&record.id()).is_some()
             {
                 self.redundancy.excess.remove(record.id(), place);

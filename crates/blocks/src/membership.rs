@@ -354,6 +354,13 @@ impl BlockMap {
         {
             taken.push(Block { id, generation_stamp, length: 0 });
         }
+        for block in &taken {
+            for place in self.redundancy.excess.of(block.id).to_vec() {
+                if self.storages.get(place).server == index {
+                    self.redundancy.excess.note_told(block.id, place);
+                }
+            }
+        }
         taken
     }
 
