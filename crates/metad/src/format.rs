@@ -1,6 +1,6 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{GroupId, GroupView, Level, MemberId, MemberStore, UnknownLevel};
+use base::{GroupId, GroupView, MemberId, MemberStore, UnknownLevel};
 use env::{Env, OpenMode, disk::Lock};
 use std::{
     io,
@@ -355,7 +355,7 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
         let root = cluster_of_root(&*coordinator)?;
         let view = coord::wait(|done| coordinator.read(group.id, done))?;
         let view = view.ok_or(FormatError::NoGroup(group.id))?.view;
-        let cluster = cluster_of(&root, group.id, view.level)?;
+        let cluster = cluster_of(&root, group.id)?;
         check_numbers(&*coordinator, group.id, &[group.member])?;
         let records = coord::wait(|done| coordinator.read_members(group.id, done))?;
         // A store that is lost leaves its number behind: what the view says of it must not hold for this one.
@@ -400,9 +400,8 @@ pub fn found_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Res
         if coord::wait(|done| coordinator.read(group.id, done))?.is_some() {
             return refuse("the cluster has this group already");
         }
-        let level = coord::wait(|done| coordinator.read(GroupId::ROOT, done))?;
-        let level = level.ok_or(FormatError::NoCluster)?.view.level;
-        let cluster = cluster_of(&root, group.id, level)?;
+        let cluster = cluster_of(&root, group.id)?;
+        let level = cluster.first_level;
         check_numbers(&*coordinator, group.id, &group.members)?;
         journal::format(env, &layout.store, &identity(&cluster, group.member))?;
         let first = MemberStore { member: group.member, generation: 0 };
@@ -422,15 +421,14 @@ fn cluster_of_root(coordinator: &dyn coord::Coordinator) -> Result<Cluster, Form
     Ok(text::parse(&String::from_utf8_lossy(&text))?)
 }
 
-/// The cluster with the names of one of its groups. The tree of another group than the root group begins at the level at which
-/// its view was made: the group is that old.
-fn cluster_of(root: &Cluster, group: GroupId, level: Level) -> Result<Cluster, FormatError> {
+/// The cluster with the names of one of its groups. Every group begins at the level at which the cluster began: members that join
+/// later come to the same first tree, however far the group has been raised since.
+fn cluster_of(root: &Cluster, group: GroupId) -> Result<Cluster, FormatError> {
     if group == GroupId::ROOT {
         return Ok(root.clone());
     }
     let what = "the cluster's block pool has a name that tells no others";
-    let cluster = root.of_group(group).ok_or(FormatError::NoFurtherGroup { group, what })?;
-    Ok(Cluster { first_level: level, ..cluster })
+    root.of_group(group).ok_or(FormatError::NoFurtherGroup { group, what })
 }
 
 /// Whether no other group has a member with one of these numbers: a member is known by its number alone where it asks for

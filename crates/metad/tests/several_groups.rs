@@ -117,3 +117,19 @@ async fn a_group_is_made_once_and_a_member_is_of_one_group() {
     assert!(said.contains("member 11 belongs to group 2"), "{said}");
     first.end().await;
 }
+
+/// A member that joins when the group has been raised builds its tree from the first entry on, as the founder did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_member_of_a_group_begins_at_the_level_at_which_the_cluster_began() {
+    let (first, active) = Plan::group(2).at_level(Level::FIRST).in_sync().await;
+    let env = Env::production();
+    let (directory, group) = more(&first, "made", SECOND, 11);
+    assert_eq!(metad::found_group(&env, &directory, &group).unwrap().first_level, Level::FIRST);
+    let coordinator = first.replica(active).coordinator().clone();
+    let known = coord::wait(|done| coordinator.read(SECOND, done)).unwrap().unwrap();
+    let raised = base::GroupView { level: Level::NEWEST, ..known.view.clone() };
+    coord::wait(|done| coordinator.change(SECOND, known.basis(), raised, &[], done)).unwrap();
+    let (directory, group) = more(&first, "joined", SECOND, 12);
+    assert_eq!(metad::join(&env, &directory, &group).unwrap().first_level, Level::FIRST);
+    first.end().await;
+}
