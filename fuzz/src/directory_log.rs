@@ -39,6 +39,12 @@ fn entry() -> Entry {
     Entry::after(Point::default(), ROOT_EPOCH, None, marks.into(), Bytes::from_static(b"an edit"))
 }
 
+fn bytes(encode: impl FnOnce(&mut BytesMut)) -> Vec<u8> {
+    let mut bytes = BytesMut::new();
+    encode(&mut bytes);
+    bytes.to_vec()
+}
+
 fn to_root() -> Vec<Vec<u8>> {
     let progress = Progress { received: Dix(1), queued: Dix(1), committed: Dix(0) };
     let messages = [
@@ -48,12 +54,7 @@ fn to_root() -> Vec<Vec<u8>> {
         ToRoot::Held { session: SESSION, ask: ASK, fact: Bytes::from_static(b"free") },
         ToRoot::InTheWay { session: SESSION, ask: ASK },
     ];
-    let bytes = |message: &ToRoot| {
-        let mut bytes = BytesMut::new();
-        wire::encode_to_root(message, &mut bytes);
-        bytes.to_vec()
-    };
-    messages.iter().map(bytes).collect()
+    messages.iter().map(|message| bytes(|to| wire::encode_to_root(message, to))).collect()
 }
 
 fn to_group() -> Vec<Vec<u8>> {
@@ -74,12 +75,7 @@ fn to_group() -> Vec<Vec<u8>> {
         ToGroup::Ask(ask),
         ToGroup::Release { session: SESSION, ask: ASK },
     ];
-    let bytes = |message: &ToGroup| {
-        let mut bytes = BytesMut::new();
-        wire::encode_to_group(message, &mut bytes);
-        bytes.to_vec()
-    };
-    messages.iter().map(bytes).collect()
+    messages.iter().map(|message| bytes(|to| wire::encode_to_group(message, to))).collect()
 }
 
 fn check_to_root(bytes: &[u8]) -> bool {

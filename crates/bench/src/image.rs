@@ -6,7 +6,7 @@
 
 use super::tree::{Caching, Tree};
 use anyhow::{Context as _, bail, ensure};
-use base::{Chain, Epoch, GroupId, LogPoint, Sn, TxId};
+use base::{Chain, Epoch, LogPoint, Sn, TxId};
 use env::{Env, OpenMode};
 use namespace::Namespace;
 use std::{
@@ -59,7 +59,7 @@ pub fn generate(env: &Env, dir: &Path, files: u64, blocks: u64) -> anyhow::Resul
     let cluster = metad::read_cluster(env, dir).with_context(|| {
         format!("{} is no metadata directory; `clover meta format` makes one", dir.display())
     })?;
-    let store = metad::format::Layout::of(dir, GroupId::ROOT).store;
+    let store = metad::format::Layout::of(dir, cluster.group).store;
     let mut recovery = journal::open(env, &store, journal::Settings::default())?;
     let image = recovery.load_image(|_| Ok(()))?;
     let (journal, recovered) = recovery.replay(|_| Ok(()))?;

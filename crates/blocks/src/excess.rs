@@ -10,7 +10,7 @@ use std::{
 #[derive(Default)]
 pub struct Excess {
     blocks: BTreeMap<BlockId, Vec<u32>>,
-    /// Those whose deletion was ordered, and the order has gone out. They do not count again, also while the order waits to be repeated.
+    /// Replicas whose data server has been told to delete them. They never count again, not even while the order is queued once more.
     told: BTreeSet<(BlockId, u32)>,
 }
 
@@ -119,7 +119,8 @@ impl BlockMap {
     }
 
     /// Too few replicas are left while some were about to be deleted: those whose server has not been told
-    /// yet are kept after all. An order that only waits to be repeated was told before. True if there were any.
+    /// yet are kept after all. A server whose order is queued once more has been told before, so its replica is not kept. True if
+    /// any was kept.
     pub(crate) fn rescue_excess(&mut self, slot: u32) -> bool {
         let record = *self.arena.record(slot);
         let mut rescued = false;

@@ -319,7 +319,7 @@ fn unknown(what: &'static str, number: impl Into<u64>) -> WireError {
     WireError::Unknown { what, number: number.into() }
 }
 
-/// What is left of a message.
+/// The bytes of a message that have not been read yet.
 struct Reader {
     bytes: Bytes,
 }

@@ -15,7 +15,7 @@ pub(super) struct Follower {
     pub was_leased: bool,
     /// Until when nothing becomes visible without it.
     pub lease_end: Option<Moment>,
-    /// That moment had come at the last step.
+    /// `lease_end` had come at the last step.
     pub is_lapsed: bool,
     pub received: Dix,
     pub queued: Dix,

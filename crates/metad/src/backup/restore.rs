@@ -61,7 +61,8 @@ pub enum RestoreError {
 ///
 /// # Errors
 /// [`RestoreError::Format`] if the directory is not empty, this member is not of the group, or the coordinator cannot
-/// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::NotOfTheRootGroup`] if the backup is of another group. [`RestoreError::Image`] if the image cannot be written.
+/// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::NotOfTheRootGroup`] if the backup is of
+/// another group. [`RestoreError::Image`] if the image cannot be written.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,

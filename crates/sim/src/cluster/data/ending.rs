@@ -24,8 +24,8 @@ impl World {
         for (id, needed) in room.needed.blocks.iter().filter(|(_, needed)| needed.is_complete) {
             let located = map.locations(*id, Reader::default(), 0, base::Moment::default());
             let holders = room.holders(&needed.block);
-            // Its writer has said the length, and the close of its file was given up, with what deleted the finished replicas. What others
-            // had begun to write is left: a recovery finishes that when the writer's lease is over, for which no story waits.
+            // An unclean election gave up the close of the block's file, after the entries that it gave up had cost the finished replicas.
+            // An unfinished replica is left. A recovery finishes it when the writer's lease is over, and no story waits so long.
             let waits_for_recovery = located.as_ref().is_some_and(|it| it.state == BlockState::Committed);
             if waits_for_recovery && holders.is_empty() && !room.replicas_of(*id).is_empty() {
                 continue;
