@@ -66,6 +66,8 @@ pub enum Broken {
     WaitsNoLonger,
     /// A member that needs an image stays in sync.
     KeepsThoseThatNeedImages,
+    /// Whether a member needs an image rests on its word about what has committed, not on the entries that it holds.
+    ImageByWordAlone,
     /// An order by which somebody has led stands for silent members for ever, though the group has served since.
     OrderStandsForEver,
 }
@@ -73,7 +75,7 @@ pub enum Broken {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 27] = [
+    pub const ALL: [Broken; 28] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -100,6 +102,7 @@ impl Broken {
         Self::EntriesProveNothing,
         Self::WaitsNoLonger,
         Self::KeepsThoseThatNeedImages,
+        Self::ImageByWordAlone,
         Self::OrderStandsForEver,
     ];
 }

@@ -33,6 +33,8 @@ pub(crate) struct Peer {
     pub next: Next,
     /// The end of its log when a message last missed it.
     pub missed: Option<(LogPoint, Moment)>,
+    /// The entries that it may lack are purged here, and the stream was begun with the first entry in memory.
+    pub is_base_tried: bool,
     /// Sent and not acknowledged: the last sn and the bytes of each message.
     pub in_flight: VecDeque<(Sn, usize)>,
     /// When it was last asked to acknowledge what it holds, as it lacks nothing.
@@ -79,6 +81,7 @@ impl Peer {
             kept_up_at: now,
             next: Next::Unknown,
             missed: None,
+            is_base_tried: false,
             in_flight: VecDeque::new(),
             asked_at: now,
             asked_since: 0,
@@ -118,6 +121,13 @@ impl Peer {
         self.matched < self.sent && now.ms_since(self.kept_up_at) > ms
     }
 
+    /// Whether the stream may begin after `base`, the entry before the first that the active has in memory: the member's log reaches
+    /// beyond it, and no stream was begun there since the member's connection was made. What the member knows to have committed says
+    /// too little: after a start it knows only what was written down.
+    pub fn may_hold_base(&self, base: LogPoint) -> bool {
+        !self.is_base_tried && self.end.is_some_and(|end| end.id.sn > base.id.sn)
+    }
+
     pub fn in_flight_bytes(&self) -> usize {
         self.in_flight.iter().map(|(_, bytes)| bytes).sum()
     }
@@ -127,6 +137,7 @@ impl Peer {
     pub fn doubt(&mut self, round: u64) {
         self.asked_since = round;
         self.has_answered = false;
+        self.is_base_tried = false;
         self.restart_stream();
     }
 

@@ -3,6 +3,7 @@
 use super::Member;
 use crate::{
     Append, Effects, LogReadFailed, Message, ReadLog, ReadPurpose, Role, Settings,
+    broken::Broken,
     peer::{Next, Peer},
 };
 use base::{Entry, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
@@ -135,7 +136,7 @@ impl Member {
         }
         // Entries of this very epoch that this member has not made: another led it, before the coordinator was set back.
         let is_in_memory = end.id.sn >= self.tail.base().id.sn;
-        let minds = !self.settings.breaks(crate::broken::Broken::IgnoresEvidence);
+        let minds = !self.settings.breaks(Broken::IgnoresEvidence);
         if minds && end.id.epoch >= leading.epoch && is_in_memory && !self.tail.holds(end) {
             let reason = format!(
                 "member {member} holds {end}, of an epoch that another has led: the coordinator has lost history"
@@ -426,7 +427,8 @@ impl Member {
         result: Result<(LogPoint, Vec<Entry>), LogReadFailed>,
         effects: &mut Effects,
     ) {
-        let (committed, unclean) = (self.committed, self.unclean_epoch());
+        let (committed, unclean, base) = (self.committed, self.unclean_epoch(), self.tail.base());
+        let by_word_alone = self.settings.breaks(Broken::ImageByWordAlone);
         let Some(leading) = &mut self.leading else { return };
         let epoch = leading.epoch;
         let Some(peer) = leading.peers.get_mut(&asked.to) else { return };
@@ -439,6 +441,10 @@ impl Member {
                 send(peer, asked.to, Append { epoch, previous, entries, committed }, effects, now);
                 peer.next = Next::At(Sn(last.0 + 1));
                 self.pump(now, asked.to, effects);
+            }
+            Err(LogReadFailed::Gone) if peer.may_hold_base(base) && !by_word_alone => {
+                peer.is_base_tried = true;
+                self.go_on_from(now, asked.to, Some(base.id.sn), effects);
             }
             Err(LogReadFailed::Gone) => {
                 peer.next = Next::NeedsImage;

@@ -5,13 +5,17 @@ use crate::Broken;
 
 #[test]
 fn each_of_these_rules_that_is_left_out_is_missed() {
-    let stories: [(Broken, fn()); 6] = [
+    let stories: [(Broken, fn()); 7] = [
         (
             Broken::EntriesProveNothing,
             shown_more::an_entry_of_an_epoch_proves_that_its_beginning_has_committed,
         ),
         (Broken::WaitsNoLonger, shown_more::a_member_that_has_shown_more_is_waited_for_longer),
         (Broken::KeepsThoseThatNeedImages, purged::a_member_that_needs_an_image_does_not_stay_in_sync),
+        (
+            Broken::ImageByWordAlone,
+            purged::a_member_that_does_not_know_what_has_committed_is_asked_from_the_purge_on,
+        ),
         (
             Broken::OrderStandsForEver,
             shown_more::an_order_by_which_a_group_has_served_stands_for_nobody_any_more,

@@ -4,7 +4,7 @@ use super::{
     super::*,
     cluster::{Cluster, store},
     company::stories,
-    first_claim::{begin_again, restart_with_base, until},
+    first_claim::{begin_again, epoch_start, restart_with_base, until},
     groups::serving,
 };
 
@@ -110,4 +110,36 @@ pub fn a_member_that_needs_an_image_does_not_stay_in_sync() {
     let active = cluster.serving().unwrap_or_else(|| panic!("{}", stories(&cluster)));
     assert_eq!(cluster.operations(active).len(), 5);
     assert!(!cluster.view.is_eligible(store(3)) && cluster.node(3).needs_image, "{}", stories(&cluster));
+}
+
+/// Member 1 leads and appends what member 2 never gets. Member 2 claims, and appends only the beginning of its epoch. Both end.
+/// Member 1 begins again with a log that is purged behind its checkpoint, and member 2 no longer knows what has committed. Nothing
+/// commits without member 2, so it takes no image. Its log holds the checkpoint's entry, from which the two logs can be compared.
+#[test]
+pub fn a_member_that_does_not_know_what_has_committed_is_asked_from_the_purge_on() {
+    let mut cluster = Cluster::new(2, 2, 2);
+    until(&mut cluster, 3_000, |cluster| cluster.serving() == Some(1)).expect("member 1 serves");
+    for number in 0..3 {
+        cluster.propose(1, &format!("both hold {number}"));
+    }
+    cluster.pass(1_000);
+    let base = cluster.members[&1].member.committed();
+    cluster.cut.insert((1, 2));
+    cluster.propose(1, "only 1 holds this");
+    cluster.kill(1);
+    cluster.cut.clear();
+    until(&mut cluster, 5_000, |cluster| epoch_start(cluster, 2) > Sn(0)).expect("member 2 begins an epoch");
+    cluster.kill(2);
+    cluster.purged.insert(1, base);
+    restart_with_base(&mut cluster, 1, base.0 as usize);
+    cluster.step(1, Input::LockGone);
+    until(&mut cluster, 5_000, |cluster| cluster.view.active == Some(MemberId(1))).expect("member 1 claims");
+    cluster.restart(2);
+    cluster.asked = 0;
+    cluster.pass(10_000);
+    let active = cluster.serving().unwrap_or_else(|| panic!("{}", stories(&cluster)));
+    let wanted = ["both hold 0", "both hold 1", "both hold 2", "only 1 holds this"];
+    assert_eq!(cluster.operations(active), wanted, "{}", stories(&cluster));
+    assert!(!cluster.node(2).needs_image, "{}", stories(&cluster));
+    troubles_are_true(&cluster);
 }
