@@ -22,6 +22,8 @@ pub enum Broken {
     LateWordsTrusted,
     /// A message is taken whatever session it belongs to: one of a data server's earlier process counts as news.
     AnySession,
+    /// An order to delete is forgotten when it has gone out: a report that was made before it was carried out has the replica count again.
+    OrdersForgotten,
 }
 
 /// The rules that a server keeps: all of them, but in tests.
@@ -58,7 +60,7 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 7] = [
+    pub const ALL: [Broken; 8] = [
         Self::OldClaimsObeyed,
         Self::TakeoverTrustsReports,
         Self::EarlyReportsTrusted,
@@ -66,5 +68,6 @@ impl Broken {
         Self::UnknownDeletedAtOnce,
         Self::LateWordsTrusted,
         Self::AnySession,
+        Self::OrdersForgotten,
     ];
 }

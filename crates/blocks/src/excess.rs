@@ -2,16 +2,11 @@
 
 use crate::{map::BlockMap, newcomers::Trial, words::BlockState};
 use base::BlockId;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Default)]
 pub struct Excess {
     blocks: BTreeMap<BlockId, Vec<u32>>,
-    /// Replicas whose data server has been told to delete them. They never count again, not even while the order is queued once more.
-    told: BTreeSet<(BlockId, u32)>,
 }
 
 impl Excess {
@@ -23,23 +18,11 @@ impl Excess {
         !self.blocks.is_empty() && self.of(id).contains(&place)
     }
 
-    fn insert(&mut self, id: BlockId, place: u32) {
+    pub fn insert(&mut self, id: BlockId, place: u32) {
         self.blocks.entry(id).or_default().push(place);
     }
 
-    /// The data server of this place has been told to delete the block.
-    pub fn note_told(&mut self, id: BlockId, place: u32) {
-        if self.contains(id, place) {
-            self.told.insert((id, place));
-        }
-    }
-
-    fn is_told(&self, id: BlockId, place: u32) -> bool {
-        self.told.contains(&(id, place))
-    }
-
     pub fn remove(&mut self, id: BlockId, place: u32) {
-        self.told.remove(&(id, place));
         if let Some(places) = self.blocks.get_mut(&id) {
             places.retain(|held| *held != place);
             if places.is_empty() {
@@ -50,7 +33,6 @@ impl Excess {
 
     pub fn clear(&mut self) {
         self.blocks.clear();
-        self.told.clear();
     }
 
     pub fn len(&self) -> usize {
@@ -127,7 +109,7 @@ impl BlockMap {
         for place in self.redundancy.excess.of(record.id()).to_vec() {
             let server = self.storages.get(place).server;
             if self.storages.is_live(place)
-                && !self.redundancy.excess.is_told(record.id(), place)
+                && !self.is_deletion_ordered(server, record.id(), record.stamp())
                 && self.servers.get_mut(server).deletions.remove(&record.id()).is_some()
             {
                 self.redundancy.excess.remove(record.id(), place);

@@ -40,6 +40,10 @@ enum Row {
 }
 
 impl Report {
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
     pub fn is_missing(&self, slot: u32) -> bool {
         self.sweep_until.is_some() && !self.seen.contains(slot)
     }
@@ -163,6 +167,7 @@ impl BlockMap {
             || !self.redundancy.corrupt.is_empty()
             || self.redundancy.pending.len() > 0
             || !self.servers.get(server).deletions.is_empty()
+            || !self.servers.get(server).ordered.is_empty()
             || self.arena.places(slot).iter().any(|other| self.storages.get(other).server == server)
         {
             return false;
@@ -185,6 +190,7 @@ impl BlockMap {
         let server = storage.server;
         report.done.needs_sweep = storage.blocks != report.seen.count();
         let done = report.done;
+        self.settle_ordered(id.storage, &report);
         if done.needs_sweep {
             report.sweep_until = Some(self.request_sweep());
             self.storages.get_mut(id.storage).full_report = Some(report);

@@ -68,7 +68,7 @@ impl BlockMap {
             && !self.redundancy.excess.contains(id, place)
     }
 
-    fn note_contradiction(&mut self, place: u32) {
+    pub(crate) fn note_contradiction(&mut self, place: u32) {
         let server = self.storages.get(place).server;
         self.servers.get_mut(server).contradicts = true;
     }
@@ -90,7 +90,11 @@ impl BlockMap {
             self.note_contradiction(place);
         }
         let server = self.storages.get(place).server;
-        self.servers.get_mut(server).deletions.remove(&block.id);
+        let server = self.servers.get_mut(server);
+        server.deletions.remove(&block.id);
+        if server.ordered.get(&block.id).is_some_and(|it| it.stamp == block.generation_stamp) {
+            server.ordered.remove(&block.id);
+        }
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
         self.unknown.held.forget_replica(place, block.id);

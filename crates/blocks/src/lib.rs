@@ -45,6 +45,7 @@ mod leadership;
 mod map;
 mod membership;
 mod newcomers;
+mod ordered;
 mod pending;
 mod placement;
 mod postponed;

@@ -8,7 +8,7 @@ use crate::{
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
     words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, SessionKey, Transfer},
 };
-use base::{Block, BlockId, Moment};
+use base::{BlockId, Moment};
 use std::sync::Arc;
 
 /// Storages of one server: a bound against nonsense, far above what has disks.
@@ -73,6 +73,7 @@ impl BlockMap {
             self.distrust_report(place);
         }
         self.servers.get_mut(index).contradicts = false;
+        self.forget_ordered(index);
         self.begin_trial(index);
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
@@ -343,25 +344,6 @@ impl BlockMap {
             targets: targets.iter().map(|place| self.location_at(*place)).collect(),
         };
         (holds && complete && !targets.is_empty()).then_some(transfer)
-    }
-
-    fn take_deletions(&mut self, index: u32) -> Vec<Block> {
-        let limit = self.config.invalidate_limit;
-        let deletions = &mut self.servers.get_mut(index).deletions;
-        let mut taken = Vec::with_capacity(limit.min(deletions.len()));
-        while taken.len() < limit
-            && let Some((id, generation_stamp)) = deletions.pop_first()
-        {
-            taken.push(Block { id, generation_stamp, length: 0 });
-        }
-        for block in &taken {
-            for place in self.redundancy.excess.of(block.id).to_vec() {
-                if self.storages.get(place).server == index {
-                    self.redundancy.excess.note_told(block.id, place);
-                }
-            }
-        }
-        taken
     }
 
     pub(crate) fn location_at(&self, place: u32) -> Location {

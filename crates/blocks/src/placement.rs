@@ -261,7 +261,11 @@ impl BlockMap {
         let face = &self.servers.get(server).face;
         let server_of = |place: &u32| self.storages.get(*place).server;
         let held = || wish.existing.iter().chain(chosen).map(server_of);
-        if wish.block.is_some_and(|id| self.servers.get(server).deletions.contains_key(&id)) {
+        let is_to_delete = |id: BlockId| {
+            let server = self.servers.get(server);
+            server.deletions.contains_key(&id) || server.ordered.contains_key(&id)
+        };
+        if wish.block.is_some_and(is_to_delete) {
             return false;
         }
         if self.servers.get(server).trial == Trial::Doubted {

@@ -99,15 +99,18 @@ impl BlockMap {
         }
     }
 
-    /// There are good replicas: the damaged ones go.
+    /// There are good replicas: the damaged ones go. Each stays marked until its data server has told of the deletion, or lacks it.
     fn delete_corrupt(&mut self, slot: u32) {
         let (id, stamp) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
         for replica in self.redundancy.corrupt.of(id).to_vec() {
             if self.is_kept_for_its_stamp(stamp, replica.stamp) {
                 continue;
             }
-            self.order_deletion(replica.place, id, replica.stamp);
-            self.remove_place(slot, replica.place);
+            if self.storages.is_live(replica.place)
+                && !self.is_deletion_ordered(self.storages.get(replica.place).server, id, replica.stamp)
+            {
+                self.order_deletion(replica.place, id, replica.stamp);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     unknown::Source,
     words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
 };
-use base::{Block, BlockId, GenerationStamp, Moment};
+use base::{BlockId, GenerationStamp, Moment};
 use std::collections::BTreeMap;
 
 /// A replica that must not be read, and counts for nothing.
@@ -121,12 +121,20 @@ impl BlockMap {
     ) -> Verdict {
         let record = *self.arena.record(slot);
         if self.is_being_deleted(place, replica.block) {
+            if self.arena.holds(slot, place) {
+                self.note_seen(slot, place);
+            }
             return Verdict::Ignored;
         }
         if replica.block.generation_stamp > self.last_allocated.stamp {
             return self.postpone(place, replica);
         }
         let judgement = judge(&record, replica);
+        let server = self.storages.get(place).server;
+        if self.is_deletion_ordered(server, record.id(), replica.block.generation_stamp) {
+            self.take_ordered(slot, place, replica.block, matches!(judgement, Judgement::Good));
+            return Verdict::Ignored;
+        }
         if record.state() != BlockState::Complete && !matches!(judgement, Judgement::Irrelevant) {
             self.constructions.entry(record.id()).note(place, replica);
         }
@@ -186,18 +194,6 @@ impl BlockMap {
             if self.take_replica(place, &replica, now) == Verdict::Unknown {
                 self.take_unknown(place, &replica, Source::Single);
             }
-        }
-    }
-
-    pub(crate) fn is_being_deleted(&self, place: u32, block: Block) -> bool {
-        let deletions = &self.servers.get(self.storages.get(place).server).deletions;
-        !deletions.is_empty() && deletions.get(&block.id) == Some(&block.generation_stamp)
-    }
-
-    pub(crate) fn order_deletion(&mut self, place: u32, id: BlockId, stamp: GenerationStamp) {
-        if self.storages.is_live(place) {
-            let server = self.storages.get(place).server;
-            self.servers.get_mut(server).deletions.insert(id, stamp);
         }
     }
 
@@ -274,7 +270,7 @@ impl BlockMap {
         true
     }
 
-    fn note_seen(&mut self, slot: u32, place: u32) {
+    pub(crate) fn note_seen(&mut self, slot: u32, place: u32) {
         if let Some(report) = &mut self.storages.get_mut(place).full_report {
             report.seen.insert(slot);
         }

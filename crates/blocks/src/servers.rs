@@ -2,12 +2,13 @@
 
 use crate::{
     newcomers::{Claims, Trial},
+    ordered::Deletion,
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
     unknown::Share,
     words::{ServerId, SessionKey},
 };
-use base::{BlockId, GenerationStamp, Moment};
+use base::{BlockId, Moment};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -32,7 +33,9 @@ pub struct Server {
     /// Indices of its storages that are not retired.
     pub storages: Vec<u32>,
     /// Replicas to delete, told to it with the next heartbeats. A report that still names them is no news.
-    pub deletions: BTreeMap<BlockId, GenerationStamp>,
+    pub deletions: BTreeMap<BlockId, Deletion>,
+    /// Replicas that it was told to delete, and may not have deleted yet. See [`crate::ordered`].
+    pub ordered: BTreeMap<BlockId, Deletion>,
     pub orders: VecDeque<Order>,
     /// Unfinished blocks that it shall bring to an end.
     pub recoveries: Vec<RecoveryOrder>,
@@ -137,6 +140,7 @@ impl Servers {
             claims: Claims::default(),
             storages: Vec::new(),
             deletions: BTreeMap::new(),
+            ordered: BTreeMap::new(),
             orders: VecDeque::new(),
             recoveries: Vec::new(),
             balancing_rate: None,

@@ -164,6 +164,7 @@ impl BlockMap {
     fn forget_orders(&mut self) {
         for server in self.servers.iter_mut() {
             server.deletions.clear();
+            server.ordered.clear();
             server.orders.clear();
             server.recoveries.clear();
         }

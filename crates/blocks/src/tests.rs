@@ -9,6 +9,7 @@ mod late_words;
 #[cfg(feature = "broken")]
 mod left_out;
 mod newcomers;
+mod ordered;
 mod placing;
 mod policies;
 mod random;

@@ -2,6 +2,7 @@
 
 use crate::{
     map::BlockMap,
+    ordered::Deletion,
     redundancy::Count,
     server::DataServer,
     words::{CorruptReason, Location},
@@ -62,7 +63,11 @@ impl BlockMap {
     pub fn deletions(&self) -> Vec<(Arc<DataServer>, Vec<Block>)> {
         let servers = self.servers.iter().filter(|(_, server)| !server.deletions.is_empty());
         let blocks = servers.map(|(_, server)| {
-            let block = |(id, stamp): (&BlockId, &_)| Block { id: *id, generation_stamp: *stamp, length: 0 };
+            let block = |(id, deletion): (&BlockId, &Deletion)| Block {
+                id: *id,
+                generation_stamp: deletion.stamp,
+                length: 0,
+            };
             (server.face.clone(), server.deletions.iter().map(block).collect())
         });
         blocks.collect()

@@ -75,7 +75,7 @@ pub fn racks(servers: u16) -> Config {
     Config { racks: table, ..config() }
 }
 
-fn heartbeat_of(server: u16) -> Heartbeat {
+pub fn heartbeat_of(server: u16) -> Heartbeat {
     let report = StorageReport {
         id: storage(server).as_str().into(),
         capacity: 100 * GIB,

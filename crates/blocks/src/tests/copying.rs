@@ -130,6 +130,12 @@ fn a_damaged_replica_is_replaced_and_only_then_deleted() {
     cluster.tell(4, &[received(block(1, 5))]);
     assert_eq!(deletions(&cluster.pass(200, &ALL)), [(2, 1)]);
     assert_eq!(cluster.holders(1), [1, 3, 4]);
+    assert_eq!(
+        cluster.map.stats().corrupt,
+        1,
+        "its data server has not said yet that it has deleted the replica"
+    );
+    cluster.tell(2, &[Increment::Deleted(block(1, 5))]);
     assert_eq!(cluster.map.stats().corrupt, 0);
 }
 
@@ -219,22 +225,4 @@ fn the_files_of_lost_blocks_are_known() {
     let (lost, file) = cluster.map.files_of_lost_blocks(BlockId(0)).next().unwrap();
     assert_eq!(file, inode);
     assert_eq!(cluster.map.files_of_lost_blocks(lost).count(), 0, "there is one");
-}
-
-/// A report that was made before the deletion shows the replica once more, and the order is repeated. The repetition has not gone out when
-/// the replica is wanted again: it cannot be taken back, because the first order is carried out already.
-#[test]
-fn a_deletion_that_was_ordered_is_not_taken_back_with_its_repetition() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
-    cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    let told: Vec<u16> = deletions(&cluster.pass(300, &[1, 2, 3])).iter().map(|(of, _)| *of).collect();
-    let [first, second] = told[..] else { panic!("two are told to delete theirs: {told:?}") };
-    cluster.report(first, &[finalized(block(1, 5))]);
-    cluster.tell(second, &[Increment::Deleted(block(1, 5))]);
-
-    // Were it taken back, the replica would count, and with the next change of the number the only real one would go in its place.
-    cluster.map.set_replication(BlockId(1), 3, cluster.now);
-    cluster.check();
-    assert_eq!(deletions(&cluster.pass(100, &[1, 2, 3])), [(first, 1)], "what is gone does not count");
 }

@@ -2,12 +2,12 @@
 //!
 //! `OldClaimsObeyed` is a rule of data servers, and is noticed in the stories of `clover-sim` (`crates/sim/tests/data_servers.rs`).
 
-use super::{cluster::without, forged, late_words, takeover, unknown};
+use super::{cluster::without, forged, late_words, ordered, takeover, unknown};
 use crate::Broken;
 
 #[test]
 fn each_rule_that_is_left_out_is_missed() {
-    let stories: [(Broken, fn()); 9] = [
+    let stories: [(Broken, fn()); 11] = [
         (
             Broken::TakeoverTrustsReports,
             takeover::no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active,
@@ -35,6 +35,8 @@ fn each_rule_that_is_left_out_is_missed() {
         ),
         (Broken::LateWordsTrusted, late_words::news_on_an_earlier_connection_does_not_bring_it_back_either),
         (Broken::AnySession, forged::what_carries_another_key_changes_nothing),
+        (Broken::OrdersForgotten, ordered::a_deletion_that_was_ordered_is_not_taken_back_with_its_repetition),
+        (Broken::OrdersForgotten, ordered::a_replica_that_is_needed_again_is_not_ordered_to_go_once_more),
     ];
     let unnoticed: Vec<Broken> =
         stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();

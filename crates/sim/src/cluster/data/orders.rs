@@ -1,16 +1,19 @@
 //! Orders are carried out at data servers: copies and deletions.
 
-use super::{room::server_of, words::Event};
+use super::{
+    room::server_of,
+    words::{Event, Session},
+};
 use crate::{check, cluster::world::World, truth::Broken};
 use base::{Block, BlockId};
 use blocks::{Answer, Command, Increment, Mandate, ReplicaState};
 use std::collections::BTreeSet;
 
 impl World {
-    /// `server`: its place, and its process. False: it is to register again.
+    /// False: the data server is to register again.
     pub(super) fn obey(
         &mut self,
-        (server, life): (usize, u64),
+        session: Session,
         answer: &Answer,
         mandate: Option<Mandate>,
         needed: &BTreeSet<BlockId>,
@@ -29,7 +32,7 @@ impl World {
                         let is_needed = needed.contains(&block.id);
                         let room = self.room();
                         let us = if room.dice.chance(80) { 1 } else { room.dice.below(20_000) };
-                        let order = Event::Delete { server, life, mandate, block: *block, is_needed };
+                        let order = Event::Delete { session, mandate, block: *block, is_needed };
                         self.later(us * 1_000, order);
                     }
                 }
@@ -37,7 +40,7 @@ impl World {
                     for transfer in transfers {
                         for target in &transfer.targets {
                             let target = server_of(target.server.uuid());
-                            self.copy(server, target, transfer.block);
+                            self.copy(session.server, target, transfer.block);
                         }
                     }
                 }
@@ -82,15 +85,16 @@ impl World {
 
     pub(super) fn delete_replica(
         &mut self,
-        (server, life): (usize, u64),
+        session: Session,
         mandate: Mandate,
         block: Block,
         is_needed: bool,
     ) -> Result<(), Broken> {
         let now_ns = self.now_ns;
+        let Session { server, life, .. } = session;
         let room = self.room();
         let it = &mut room.servers[server];
-        if !it.is_running || it.life != life {
+        if !it.is_current(session) {
             return Ok(());
         }
         if !it.leadership.stands(&mandate) {

@@ -51,8 +51,8 @@ impl World {
                 self.finish_replica(server, life, block, client, call);
             }
             Event::Copied { from, to, block } => self.copied(from, to, block),
-            Event::Delete { server, life, mandate, block, is_needed } => {
-                return self.delete_replica((server, life), mandate, block, is_needed);
+            Event::Delete { session, mandate, block, is_needed } => {
+                return self.delete_replica(session, mandate, block, is_needed);
             }
             Event::Removed { server, life, block } => self.files_are_gone(server, life, block),
             Event::Tick { seat, life } => return self.tick_blocks(seat, life),
@@ -64,10 +64,10 @@ impl World {
     fn is_for_a_paused_one(&mut self, event: &Event) -> bool {
         let server = match event {
             Event::Begin(session) | Event::Beat(session) | Event::Turn(session) => session.server,
-            Event::Answer { session, .. } | Event::Timeout { session, .. } => session.server,
-            Event::Written { server, .. } | Event::Delete { server, .. } | Event::Removed { server, .. } => {
-                *server
-            }
+            Event::Answer { session, .. }
+            | Event::Timeout { session, .. }
+            | Event::Delete { session, .. } => session.server,
+            Event::Written { server, .. } | Event::Removed { server, .. } => *server,
             Event::Copied { to, .. } => to.0,
             _ => return false,
         };
@@ -297,7 +297,7 @@ impl World {
         answer: &Answer,
         needed: &BTreeSet<BlockId>,
     ) -> Result<bool, Broken> {
-        let Session { server, life, seat, .. } = session;
+        let Session { server, seat, .. } = session;
         let it = &mut self.room().servers[server];
         let obeyed = it.leadership.observe(seat, answer.claim);
         it.heard_epoch = it.heard_epoch.max(answer.claim.epoch().map_or(0, |epoch| epoch.0));
@@ -305,6 +305,6 @@ impl World {
             it.links[seat].wants_full = true;
             self.wake(session, 100_000);
         }
-        self.obey((server, life), answer, obeyed.map(|obeyed| obeyed.mandate), needed)
+        self.obey(session, answer, obeyed.map(|obeyed| obeyed.mandate), needed)
     }
 }

@@ -98,10 +98,10 @@ pub enum Event {
         to: (usize, u64),
         block: Block,
     },
-    /// A replica is deleted, if the order's mandate still stands. `is_needed`: a file had the block when the order was given.
+    /// A replica is deleted, if the order's mandate still stands and the session in which it came goes on: before a data server begins
+    /// another session it has carried out all orders, or dropped them. `is_needed`: a file had the block when the order was given.
     Delete {
-        server: usize,
-        life: u64,
+        session: Session,
         mandate: Mandate,
         block: Block,
         is_needed: bool,
