@@ -8,7 +8,8 @@
 //! server registers anew: it has then carried out all that it was ordered before, or will never hear of it, because it takes up the answers
 //! to its heartbeats one after the other, as Hadoop's does. What it reports in the new session is how things are.
 //!
-//! HDFS forgets an order as soon as it has gone out, and counts such a replica again.
+//! HDFS remembers superfluous replicas likewise. It forgets a damaged one when its deletion is ordered, and counts it as good if a report
+//! still names it.
 
 use crate::{broken::Broken, full_report::Report, map::BlockMap, words::CorruptReason};
 use base::{Block, BlockId, GenerationStamp};
