@@ -13,6 +13,7 @@ impl BlockMap {
         self.storages_count_their_blocks()?;
         self.reports_have_seen_only_what_is_held()?;
         self.marks_are_on_places_held()?;
+        self.what_is_to_go_does_not_count()?;
         check(self.postponed.is_consistent(), || "the tables of rows that wait agree".into())?;
         check(self.unknown.held.is_consistent(), || "the held replicas add up".into())?;
         self.unfinished_blocks_have_a_construction()
@@ -90,6 +91,23 @@ impl BlockMap {
         for (id, place) in corrupt.chain(excess) {
             let held = self.arena.find(id).is_some_and(|slot| self.arena.holds(slot, place));
             check(held, || format!("block {id} has a mark on storage {place}, where it is not"))?;
+        }
+        Ok(())
+    }
+
+    /// A replica whose deletion is queued, or was ordered, is marked: as superfluous or as damaged.
+    fn what_is_to_go_does_not_count(&self) -> Result<(), String> {
+        for (_, server) in self.servers.iter() {
+            for (id, deletion) in server.deletions.iter().chain(&server.ordered) {
+                let Some(slot) = self.arena.find(*id) else { continue };
+                let is_this = self.arena.record(slot).stamp() == deletion.stamp
+                    && self.arena.holds(slot, deletion.place);
+                let is_marked = self.redundancy.excess.contains(*id, deletion.place)
+                    || self.redundancy.corrupt.contains(*id, deletion.place);
+                check(!is_this || is_marked, || {
+                    format!("block {id} counts on storage {}, where it is to be deleted", deletion.place)
+                })?;
+            }
         }
         Ok(())
     }

@@ -111,11 +111,13 @@ impl BlockMap {
     }
 
     /// The data server begins a session. What it was ordered in earlier ones is done, or will not be. Its replicas count
-    /// again; its storages are stale, so none is deleted for their sake before it has reported in full.
+    /// again, also where the order was queued once more; its storages are stale, so none is deleted for their sake before it has
+    /// reported in full.
     pub(crate) fn forget_ordered(&mut self, server: u32) {
         for (id, deletion) in std::mem::take(&mut self.servers.get_mut(server).ordered) {
             if self.redundancy.excess.contains(id, deletion.place) {
                 self.redundancy.excess.remove(id, deletion.place);
+                self.servers.get_mut(server).deletions.remove(&id);
                 self.evaluate_id(id);
             }
         }

@@ -82,6 +82,23 @@ pub fn a_replica_that_is_needed_again_is_not_ordered_to_go_once_more() {
     assert_eq!(cluster.map.replicas(BlockId(1)).map(|it| (it.live, it.excess)), Some((1, 0)));
 }
 
+/// The order is lost, and is queued again when a report names the replica. Then the data server begins anew: what is queued must not go out
+/// for a replica that counts again.
+#[test]
+fn a_repeated_order_does_not_outlive_the_session() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2, 3]);
+    let lost = deletions(&cluster.pass(100, &[1, 2, 3]));
+    let [(goes, 1)] = lost[..] else { panic!("one of three goes: {lost:?}") };
+    cluster.report(goes, &[finalized(block(1, 5))]);
+    cluster.start(goes);
+    cluster.check();
+    cluster.report(goes, &[finalized(block(1, 5))]);
+    let told = deletions(&cluster.pass(300, &[1, 2, 3]));
+    assert_eq!(told.len(), 1, "{told:?}");
+    cluster.check();
+}
+
 /// While its deletion is under way, no copy is sent to a data server: it would refuse the copy, or delete it.
 #[test]
 fn no_copy_goes_where_a_deletion_is_under_way() {

@@ -11,6 +11,7 @@ impl World {
     pub fn data_is_whole(&self, active: usize) -> Result<(), Broken> {
         let Some(room) = &self.data else { return Ok(()) };
         let map = &self.servers[active].blocks.as_ref().expect("it has joined").map;
+        map.is_consistent()?;
         let live = map.servers(ServerFilter::Live).len();
         if live < room.servers.len() || map.stale_storage_count() > 0 || map.in_safe_mode() {
             return Err(format!(
