@@ -11,17 +11,8 @@
 //! HDFS remembers superfluous replicas likewise. It forgets a damaged one when its deletion is ordered, and counts it as good if a report
 //! still names it.
 
-use crate::{broken::Broken, full_report::Report, map::BlockMap, words::CorruptReason};
+use crate::{broken::Broken, full_report::Report, map::BlockMap, servers::Deletion, words::CorruptReason};
 use base::{Block, BlockId, GenerationStamp};
-
-/// A replica that is to be deleted, and the storage that was thought to hold it.
-#[derive(Clone, Copy, Debug)]
-pub struct Deletion {
-    pub stamp: GenerationStamp,
-    pub place: u32,
-    /// The full report that has named the replica last, since the order went out; 0: none.
-    pub named_by: u64,
-}
 
 impl BlockMap {
     /// Queues the deletion of a replica for the next heartbeat of its data server.

@@ -2,13 +2,12 @@
 
 use crate::{
     newcomers::{Claims, Trial},
-    ordered::Deletion,
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
     unknown::Share,
     words::{ServerId, SessionKey},
 };
-use base::{BlockId, Moment};
+use base::{BlockId, GenerationStamp, Moment};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -19,6 +18,15 @@ pub struct Order {
     pub block: BlockId,
     /// Indices of storages.
     pub targets: Vec<u32>,
+}
+
+/// A replica that is to be deleted, and the storage that was thought to hold it.
+#[derive(Clone, Copy, Debug)]
+pub struct Deletion {
+    pub stamp: GenerationStamp,
+    pub place: u32,
+    /// The full report that has named the replica last, since the order went out; 0: none.
+    pub named_by: u64,
 }
 
 pub struct Server {

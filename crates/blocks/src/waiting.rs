@@ -2,9 +2,9 @@
 
 use crate::{
     map::BlockMap,
-    ordered::Deletion,
     redundancy::Count,
     server::DataServer,
+    servers::Deletion,
     words::{CorruptReason, Location},
 };
 use base::{Block, BlockId, InodeId, Moment};
