@@ -24,6 +24,8 @@ pub enum Broken {
     AnySession,
     /// An order to delete is forgotten when it has gone out: a report that was made before it was carried out has the replica count again.
     OrdersForgotten,
+    /// An order to delete goes out as it was decided, though another replica may have been lost since.
+    OrdersNotReconsidered,
 }
 
 /// The rules that a server keeps: all of them, but in tests.
@@ -60,7 +62,7 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 8] = [
+    pub const ALL: [Broken; 9] = [
         Self::OldClaimsObeyed,
         Self::TakeoverTrustsReports,
         Self::EarlyReportsTrusted,
@@ -69,5 +71,6 @@ impl Broken {
         Self::LateWordsTrusted,
         Self::AnySession,
         Self::OrdersForgotten,
+        Self::OrdersNotReconsidered,
     ];
 }

@@ -100,12 +100,11 @@ impl BlockMap {
         for (_, server) in self.servers.iter() {
             for (id, deletion) in server.deletions.iter().chain(&server.ordered) {
                 let Some(slot) = self.arena.find(*id) else { continue };
-                let is_this = self.arena.record(slot).stamp() == deletion.stamp
-                    && self.arena.holds(slot, deletion.place);
-                let is_marked = self.redundancy.excess.contains(*id, deletion.place)
-                    || self.redundancy.corrupt.contains(*id, deletion.place);
-                check(!is_this || is_marked, || {
-                    format!("block {id} counts on storage {}, where it is to be deleted", deletion.place)
+                let Some(place) = deletion.place else { continue };
+                let is_this =
+                    self.arena.record(slot).stamp() == deletion.stamp && self.arena.holds(slot, place);
+                check(!is_this || self.is_marked(*id, place), || {
+                    format!("block {id} counts on storage {place}, where it is to be deleted")
                 })?;
             }
         }

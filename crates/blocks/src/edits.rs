@@ -2,7 +2,6 @@
 //! shall have.
 
 use crate::{
-    construction::Construction,
     map::BlockMap,
     record::Record,
     words::{BlockState, CorruptReason, Location, ReplicaState, ReportedReplica, UcReplica},
@@ -47,8 +46,8 @@ impl BlockMap {
         targets: &[Location],
         now: Moment,
     ) {
-        if self.arena.find(block.id).is_some() {
-            self.remove(&[block.id]);
+        if let Some(slot) = self.arena.find(block.id) {
+            self.forget_block(slot);
         }
         self.note_allocated(block.id, block.generation_stamp);
         self.arena.insert(Record::new(block, inode, replication, state));
@@ -217,13 +216,17 @@ impl BlockMap {
     }
 
     fn remove_slot(&mut self, slot: u32) {
-        let record = *self.arena.record(slot);
-        let id = record.id();
+        let id = self.arena.record(slot).id();
         self.unknown.removed.insert(id);
-        let construction = self.constructions.remove(id).unwrap_or_default();
         if self.may_command() {
-            self.order_deletions(slot, &construction);
+            self.order_deletions(slot);
         }
+        self.forget_block(slot);
+    }
+
+    fn forget_block(&mut self, slot: u32) {
+        let id = self.arena.record(slot).id();
+        self.constructions.remove(id);
         for place in self.arena.places(slot).as_slice().to_vec() {
             self.remove_place(slot, place);
         }
@@ -235,16 +238,20 @@ impl BlockMap {
         self.arena.remove(slot);
     }
 
-    fn order_deletions(&mut self, slot: u32, construction: &Construction) {
+    fn order_deletions(&mut self, slot: u32) {
         let record = *self.arena.record(slot);
+        let construction = self.constructions.get(record.id());
+        let unfinished: Vec<(u32, GenerationStamp)> = construction
+            .map(|it| it.replicas.iter().map(|(place, replica)| (*place, replica.generation_stamp)).collect())
+            .unwrap_or_default();
         for place in self.arena.places(slot).as_slice().to_vec() {
             let corrupt = self.redundancy.corrupt.of(record.id());
             let stamp =
                 corrupt.iter().find(|replica| replica.place == place).map_or(record.stamp(), |it| it.stamp);
             self.order_deletion(place, record.id(), stamp);
         }
-        for (place, replica) in &construction.replicas {
-            self.order_deletion(*place, record.id(), replica.generation_stamp);
+        for (place, stamp) in unfinished {
+            self.order_deletion(place, record.id(), stamp);
         }
     }
 

@@ -66,11 +66,11 @@ impl BlockMap {
         self.order_deletion(place, id, stamp);
     }
 
-    /// Live, undamaged and wanted.
+    /// There, undamaged and wanted.
     pub(crate) fn good_places(&self, slot: u32) -> Vec<u32> {
         let id = self.arena.record(slot).id();
         let good = |place: &u32| {
-            self.storages.is_live(*place)
+            self.storages.get(*place).is_known_to_hold(slot)
                 && !self.redundancy.corrupt.contains(id, *place)
                 && !self.redundancy.excess.contains(id, *place)
         };
@@ -108,7 +108,7 @@ impl BlockMap {
         let mut rescued = false;
         for place in self.redundancy.excess.of(record.id()).to_vec() {
             let server = self.storages.get(place).server;
-            if self.storages.is_live(place)
+            if self.storages.get(place).is_known_to_hold(slot)
                 && !self.is_deletion_ordered(server, record.id(), record.stamp())
                 && self.servers.get_mut(server).deletions.remove(&record.id()).is_some()
             {

@@ -51,7 +51,7 @@ impl BlockMap {
                 self.take_unknown(place, &replica, Source::Single);
                 self.counts.dropped_rows += 1;
             }
-            Verdict::Corrupt if was_good => self.note_contradiction(place),
+            Verdict::Corrupt if was_good => self.note_contradiction(self.storages.get(place).server),
             _ => {}
         }
     }
@@ -63,13 +63,13 @@ impl BlockMap {
         let Some(slot) = self.arena.find(id).filter(|_| self.may_command()) else { return false };
         self.arena.record(slot).state() == BlockState::Complete
             && self.arena.holds(slot, place)
+            && self.storages.get(place).is_known_to_hold(slot)
             && !self.storages.get(place).stale
             && !self.redundancy.corrupt.contains(id, place)
             && !self.redundancy.excess.contains(id, place)
     }
 
-    pub(crate) fn note_contradiction(&mut self, place: u32) {
-        let server = self.storages.get(place).server;
+    pub(crate) fn note_contradiction(&mut self, server: u32) {
         self.servers.get_mut(server).contradicts = true;
     }
 
@@ -87,14 +87,9 @@ impl BlockMap {
 
     fn take_deletion(&mut self, place: u32, block: Block) {
         if self.is_surely_good(place, block.id) {
-            self.note_contradiction(place);
+            self.note_contradiction(self.storages.get(place).server);
         }
-        let server = self.storages.get(place).server;
-        let server = self.servers.get_mut(server);
-        server.deletions.remove(&block.id);
-        if server.ordered.get(&block.id).is_some_and(|it| it.stamp == block.generation_stamp) {
-            server.ordered.remove(&block.id);
-        }
+        self.end_deletion(place, block);
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
         self.unknown.held.forget_replica(place, block.id);

@@ -384,6 +384,9 @@ impl BlockMap {
         let address = self.servers.get(index).face.registration.transfer_address();
         self.events.died.push(address);
         self.servers.set_alive(index, false);
+        // It says nothing more before it has registered, and then what it was ordered is done or dropped.
+        self.servers.get_mut(index).deletions.clear();
+        self.servers.get_mut(index).ordered.clear();
         for place in self.servers.get(index).storages.clone() {
             self.retire(place);
         }
@@ -391,7 +394,6 @@ impl BlockMap {
         self.newcomers.forget_server(index);
         let server = self.servers.get_mut(index);
         server.claims = Claims::default();
-        server.deletions.clear();
         server.orders.clear();
         server.recoveries.clear();
         server.lease = None;
@@ -434,6 +436,7 @@ impl BlockMap {
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
         self.unknown.held.forget_place(place);
+        self.lose_place_of_deletions(place);
         for server in self.servers.iter_mut() {
             for order in &mut server.orders {
                 order.targets.retain(|target| *target != place);

@@ -1,4 +1,7 @@
-//! Deletions that were ordered and are not known to be done.
+//! Deletions on their way: queued, ordered, and not yet known to be done.
+//!
+//! A deletion is decided when there are enough other replicas, and goes out with a later heartbeat. By then another server may have been lost,
+//! or have begun anew with nothing. So it is decided once more when it goes out; if it is no longer right, the replica counts again.
 //!
 //! An order that has gone out to a data server cannot be called back, and the answer that carried it may have been lost. Until it is known
 //! which of the two is true, the replica counts for nothing, whatever a report says of it: the report may have been made before the order was
@@ -6,12 +9,19 @@
 //!
 //! Three things end the doubt. The data server says that it has deleted the replica. A full report of the storage lacks it. Or the data
 //! server registers anew: it has then carried out all that it was ordered before, or will never hear of it, because it takes up the answers
-//! to its heartbeats one after the other, as Hadoop's does. What it reports in the new session is how things are.
+//! to its heartbeats one after the other, as Hadoop's does. What it reports in the new session is how things are. If the storage fails,
+//! the data server is asked to register: it may have moved the replica to another storage, where it will still carry the order out.
 //!
 //! HDFS remembers superfluous replicas likewise. It forgets a damaged one when its deletion is ordered, and counts it as good if a report
-//! still names it.
+//! still names it; and it does not look again at what it has decided.
 
-use crate::{broken::Broken, full_report::Report, map::BlockMap, servers::Deletion, words::CorruptReason};
+use crate::{
+    broken::Broken,
+    full_report::Report,
+    map::BlockMap,
+    servers::Deletion,
+    words::{BlockState, CorruptReason},
+};
 use base::{Block, BlockId, GenerationStamp};
 
 impl BlockMap {
@@ -19,23 +29,57 @@ impl BlockMap {
     pub(crate) fn order_deletion(&mut self, place: u32, id: BlockId, stamp: GenerationStamp) {
         if self.storages.is_live(place) {
             let server = self.storages.get(place).server;
-            self.servers.get_mut(server).deletions.insert(id, Deletion { stamp, place, named_by: 0 });
+            let deletion = Deletion { stamp, place: Some(place), named_by: 0 };
+            self.servers.get_mut(server).deletions.insert(id, deletion);
         }
     }
 
     /// Takes the deletions that the data server is told of now. Of blocks that no file has nothing need be remembered.
     pub(crate) fn take_deletions(&mut self, server: u32) -> Vec<Block> {
-        let limit = self.config.invalidate_limit;
-        let mut taken = Vec::with_capacity(limit.min(self.servers.get(server).deletions.len()));
-        while taken.len() < limit
-            && let Some((id, deletion)) = self.servers.get_mut(server).deletions.pop_first()
-        {
-            if self.arena.find(id).is_some() {
+        let limit = self.config.invalidate_limit.min(self.servers.get(server).deletions.len());
+        let mut taken = Vec::with_capacity(limit);
+        for _ in 0..limit {
+            let Some((id, deletion)) = self.servers.get_mut(server).deletions.pop_first() else { break };
+            if let Some(slot) = self.arena.find(id) {
+                if !self.is_still_right(slot, &deletion) {
+                    self.take_back(slot, server, &deletion);
+                    continue;
+                }
                 self.servers.get_mut(server).ordered.insert(id, deletion);
             }
             taken.push(Block { id, generation_stamp: deletion.stamp, length: 0 });
         }
         taken
+    }
+
+    /// Whether a deletion that was decided earlier would be decided now.
+    fn is_still_right(&self, slot: u32, deletion: &Deletion) -> bool {
+        let record = self.arena.record(slot);
+        let is_corrupt =
+            deletion.place.is_some_and(|place| self.redundancy.corrupt.contains(record.id(), place));
+        let may_go = record.state() == BlockState::Complete
+            && !self.is_kept_for_its_stamp(record.stamp(), deletion.stamp)
+            && self.may_do_without(slot, is_corrupt);
+        may_go || self.config.rules.break_rule(Broken::OrdersNotReconsidered)
+    }
+
+    /// The deletion does not go out. If it never has, the replica counts again, unless it is damaged.
+    fn take_back(&mut self, slot: u32, server: u32, deletion: &Deletion) {
+        let id = self.arena.record(slot).id();
+        if self.is_deletion_ordered(server, id, deletion.stamp) {
+            self.ask_if_needed(slot, server);
+        } else if let Some(place) = deletion.place {
+            self.redundancy.excess.remove(id, place);
+        }
+        self.evaluate(slot);
+    }
+
+    /// The replica that this data server was ordered to delete would be needed: the data server is asked to begin anew, which ends the doubt.
+    fn ask_if_needed(&mut self, slot: u32, server: u32) {
+        let is_complete = self.arena.record(slot).state() == BlockState::Complete;
+        if is_complete && self.count(slot).live < self.wanted(slot) {
+            self.note_contradiction(server);
+        }
     }
 
     /// The deletion is queued, and its data server has not been told of it.
@@ -52,19 +96,21 @@ impl BlockMap {
     }
 
     /// A report names a replica whose deletion was ordered. It is kept as one that does not count, so that it can be copied from. If enough
-    /// others are there the order is given again, for it may be lost. If the replica is needed, its data server is asked to begin
+    /// others are surely there the order is given again, for it may be lost. If the replica is needed, its data server is asked to begin
     /// anew, which ends the doubt.
     pub(crate) fn take_ordered(&mut self, slot: u32, place: u32, block: Block, is_good: bool) {
         let id = block.id;
         if is_good && !self.arena.holds(slot, place) {
             self.add_place(slot, place);
-            self.redundancy.excess.insert(id, place);
+            if !self.is_marked(id, place) {
+                self.redundancy.excess.insert(id, place);
+            }
         }
         let server = self.storages.get(place).server;
         let report = self.storages.get(place).full_report.as_ref().map_or(0, |report| report.serial());
-        if let Some(deletion) = self.servers.get_mut(server).ordered.get_mut(&id) {
-            (deletion.place, deletion.named_by) = (place, report);
-        }
+        let Some(deletion) = self.servers.get_mut(server).ordered.get_mut(&id) else { return };
+        (deletion.place, deletion.named_by) = (Some(place), report);
+        let deletion = *deletion;
         if self.arena.holds(slot, place) {
             self.note_seen(slot, place);
         }
@@ -72,15 +118,59 @@ impl BlockMap {
             return;
         }
         let reason = self.redundancy.corrupt.of(id).iter().find(|it| it.place == place).map(|it| it.reason);
-        if reason.is_some_and(|reason| !is_good || reason == CorruptReason::CorruptionReported) {
-            // Its mark says that it does not count. Whether it is to go is decided anew.
-            self.servers.get_mut(server).ordered.remove(&id);
-            return self.evaluate(slot);
-        }
-        if reason.is_none() && self.count(slot).live >= self.wanted(slot) {
+        let is_made_anew =
+            is_good && reason.is_some_and(|reason| reason != CorruptReason::CorruptionReported);
+        if is_made_anew {
+            self.note_contradiction(server);
+        } else if self.is_still_right(slot, &deletion) {
             self.order_deletion(place, id, block.generation_stamp);
-        } else {
-            self.note_contradiction(place);
+        } else if is_good {
+            self.ask_if_needed(slot, server);
+        }
+    }
+
+    /// It does not count: it is superfluous or damaged.
+    pub(crate) fn is_marked(&self, id: BlockId, place: u32) -> bool {
+        self.redundancy.excess.contains(id, place) || self.redundancy.corrupt.contains(id, place)
+    }
+
+    /// A data server has a replica on another of its storages than before. What is to become of it stays.
+    pub(crate) fn follow_deletion(&mut self, server: u32, id: BlockId, from: u32, to: u32) {
+        let server = self.servers.get_mut(server);
+        for deletions in [&mut server.deletions, &mut server.ordered] {
+            if let Some(deletion) = deletions.get_mut(&id)
+                && deletion.place == Some(from)
+            {
+                deletion.place = Some(to);
+            }
+        }
+    }
+
+    /// The data server has deleted a replica. It is the one that was to go if the stamp and the storage are the same.
+    pub(crate) fn end_deletion(&mut self, place: u32, block: Block) {
+        let is_this = |deletion: &Deletion| {
+            deletion.stamp == block.generation_stamp && deletion.place.is_none_or(|held| held == place)
+        };
+        let server = self.servers.get_mut(self.storages.get(place).server);
+        for deletions in [&mut server.deletions, &mut server.ordered] {
+            if deletions.get(&block.id).is_some_and(is_this) {
+                deletions.remove(&block.id);
+            }
+        }
+    }
+
+    /// The storage has failed. What is queued for it has gone with it. What was ordered may be carried out on another storage.
+    pub(crate) fn lose_place_of_deletions(&mut self, place: u32) {
+        let index = self.storages.get(place).server;
+        let server = self.servers.get_mut(index);
+        server.deletions.retain(|_, deletion| deletion.place != Some(place));
+        let mut in_doubt = false;
+        for deletion in server.ordered.values_mut().filter(|it| it.place == Some(place)) {
+            deletion.place = None;
+            in_doubt = true;
+        }
+        if in_doubt {
+            self.note_contradiction(index);
         }
     }
 
@@ -92,11 +182,9 @@ impl BlockMap {
         }
         let mut ordered = std::mem::take(&mut self.servers.get_mut(server).ordered);
         ordered.retain(|id, deletion| {
-            let is_named = |slot: u32| deletion.named_by == report.serial() || report.seen.contains(slot);
-            let stands = |slot: u32| {
-                deletion.place != place || is_named(slot) && self.arena.record(slot).stamp() == deletion.stamp
-            };
-            self.arena.find(*id).is_some_and(stands)
+            let Some(slot) = self.arena.find(*id) else { return false };
+            let is_seen = report.seen.contains(slot) && self.arena.record(slot).stamp() == deletion.stamp;
+            deletion.place != Some(place) || deletion.named_by == report.serial() || is_seen
         });
         self.servers.get_mut(server).ordered = ordered;
     }
@@ -106,8 +194,8 @@ impl BlockMap {
     /// reported in full.
     pub(crate) fn forget_ordered(&mut self, server: u32) {
         for (id, deletion) in std::mem::take(&mut self.servers.get_mut(server).ordered) {
-            if self.redundancy.excess.contains(id, deletion.place) {
-                self.redundancy.excess.remove(id, deletion.place);
+            if let Some(place) = deletion.place.filter(|place| self.redundancy.excess.contains(id, *place)) {
+                self.redundancy.excess.remove(id, place);
                 self.servers.get_mut(server).deletions.remove(&id);
                 self.evaluate_id(id);
             }

@@ -16,7 +16,7 @@ use base::{BlockId, InodeId, Moment, StoragePolicy};
 const UNDECIDED_PER_TICK: usize = 1_000;
 const POSTPONED_PER_TICK: usize = 10_000;
 
-/// The replicas of a block, on live storages only.
+/// The replicas of a block that live storages are known to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Good replicas on living servers. Replicas of doubted servers are not counted.
@@ -31,13 +31,27 @@ pub struct Count {
     pub on_trial: bool,
 }
 
+impl Count {
+    /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
+    /// that may be made up, or gone.
+    pub fn is_surely_enough(&self, wanted: usize) -> bool {
+        self.proved >= wanted && !self.stale && !self.on_trial
+    }
+
+    /// Two good replicas are surely there: that is enough to make room for a third one by deleting a damaged one. A false alarm must not
+    /// cost the last copies.
+    fn may_make_room(&self) -> bool {
+        self.proved >= 2 && !self.stale
+    }
+}
+
 impl BlockMap {
     pub(crate) fn count(&self, slot: u32) -> Count {
         let id = self.arena.record(slot).id();
         let mut count = Count::default();
         for place in self.arena.places(slot).iter() {
             let storage = self.storages.get(place);
-            if !storage.is_live() {
+            if !storage.is_known_to_hold(slot) {
                 continue;
             }
             count.stale |= storage.stale;
@@ -83,8 +97,7 @@ impl BlockMap {
         if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
             return;
         }
-        // No real replica is deleted for the sake of one that may be made up.
-        if count.stale || count.on_trial || count.proved < wanted {
+        if !count.is_surely_enough(wanted) {
             self.redundancy.undecided.insert(id);
             return;
         }
@@ -191,13 +204,18 @@ impl BlockMap {
         self.evaluate(slot);
     }
 
-    /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that
-    /// two good ones remain: a false alarm must not cost the last copies.
+    /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that two good ones remain.
     fn make_room_by_deleting_corrupt(&mut self, slot: u32) {
         let count = self.count(slot);
-        if count.proved >= 2 && count.corrupt > 0 && !count.stale {
+        if count.corrupt > 0 && count.may_make_room() {
             self.delete_corrupt(slot);
         }
+    }
+
+    /// Whether a replica of this complete block that does not count may be deleted, as things stand.
+    pub(crate) fn may_do_without(&self, slot: u32, is_corrupt: bool) -> bool {
+        let count = self.count(slot);
+        count.is_surely_enough(self.wanted(slot)) || is_corrupt && count.may_make_room()
     }
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer
@@ -205,7 +223,9 @@ impl BlockMap {
     fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
-        places.retain(|place| self.storages.is_live(*place) && !self.redundancy.corrupt.contains(id, *place));
+        places.retain(|place| {
+            self.storages.get(*place).is_known_to_hold(slot) && !self.redundancy.corrupt.contains(id, *place)
+        });
         self.random.shuffle(&mut places);
         let busy = |server: &u32| {
             let server = self.servers.get(*server);

@@ -121,8 +121,10 @@ impl BlockMap {
     ) -> Verdict {
         let record = *self.arena.record(slot);
         if self.is_being_deleted(place, replica.block) {
-            if self.arena.holds(slot, place) {
-                self.note_seen(slot, place);
+            let server = self.storages.get(place).server;
+            let is_good = matches!(judge(&record, replica), Judgement::Good);
+            if self.arena.holds(slot, place) || is_good && self.place_on(slot, server).is_some() {
+                self.add_place(slot, place);
             }
             return Verdict::Ignored;
         }
@@ -248,26 +250,50 @@ impl BlockMap {
     }
 
     /// Records a place; one on another storage of the same server gives way, for a server holds a block
-    /// once. False if it was there.
+    /// once. That it is to go, or that its bytes are rotten, goes along. False if it was there.
     pub(crate) fn add_place(&mut self, slot: u32, place: u32) -> bool {
         if self.arena.holds(slot, place) {
             self.note_seen(slot, place);
             return false;
         }
-        let server = self.storages.get(place).server;
-        let elsewhere = |other: &u32| {
-            let storage = self.storages.get(*other);
-            storage.is_live() && storage.server == server
-        };
-        let moved = self.arena.places(slot).iter().find(elsewhere);
-        if let Some(other) = moved {
-            self.remove_place(slot, other);
+        match self.place_on(slot, self.storages.get(place).server) {
+            Some(other) => self.move_place(slot, other, place),
+            None => self.keeping_count(slot, |map| {
+                map.arena.add_place(slot, place);
+            }),
         }
-        self.keeping_count(slot, |map| map.arena.add_place(slot, place));
         self.storages.get_mut(place).blocks += 1;
         self.note_claim(place, slot);
         self.note_seen(slot, place);
         true
+    }
+
+    /// The storage of this server that is recorded to have the block.
+    fn place_on(&self, slot: u32, server: u32) -> Option<u32> {
+        let is_there = |place: &u32| {
+            let storage = self.storages.get(*place);
+            storage.is_live() && storage.server == server
+        };
+        self.arena.places(slot).iter().find(is_there)
+    }
+
+    fn move_place(&mut self, slot: u32, from: u32, to: u32) {
+        let id = self.arena.record(slot).id();
+        let is_rotten =
+            |it: &&CorruptReplica| it.place == from && it.reason == CorruptReason::CorruptionReported;
+        let rotten = self.redundancy.corrupt.of(id).iter().find(is_rotten).copied();
+        let is_superfluous = self.redundancy.excess.contains(id, from);
+        self.remove_place(slot, from);
+        self.keeping_count(slot, |map| {
+            map.arena.add_place(slot, to);
+            if let Some(rotten) = rotten {
+                map.redundancy.corrupt.insert(id, CorruptReplica { place: to, ..rotten });
+            }
+        });
+        if is_superfluous {
+            self.redundancy.excess.insert(id, to);
+        }
+        self.follow_deletion(self.storages.get(to).server, id, from, to);
     }
 
     pub(crate) fn note_seen(&mut self, slot: u32, place: u32) {

@@ -24,7 +24,8 @@ pub struct Order {
 #[derive(Clone, Copy, Debug)]
 pub struct Deletion {
     pub stamp: GenerationStamp,
-    pub place: u32,
+    /// `None` if that storage has failed after the order went out.
+    pub place: Option<u32>,
     /// The full report that has named the replica last, since the order went out; 0: none.
     pub named_by: u64,
 }

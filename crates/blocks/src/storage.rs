@@ -52,6 +52,12 @@ impl Storage {
         matches!(self.life, Life::Live)
     }
 
+    /// Whether a replica that is recorded here is believed to be here: the storage is not lost, and no full report lacks the replica. Both
+    /// are true at once for all blocks, while their records still name the storage until the sweep has passed.
+    pub fn is_known_to_hold(&self, slot: u32) -> bool {
+        self.is_live() && !self.full_report.as_ref().is_some_and(|report| report.is_missing(slot))
+    }
+
     pub fn promise(&mut self) {
         self.promised[0] += 1;
     }

@@ -5,7 +5,7 @@
 //! asked for. A request that is made during a lap is served when the broom is back at the place where it was made;
 //! several requests share a lap.
 
-use crate::{map::BlockMap, storage::Life};
+use crate::map::BlockMap;
 use base::Moment;
 
 /// How far the broom has come in all its life.
@@ -68,11 +68,7 @@ impl BlockMap {
         if self.arena.record(slot).is_free() {
             return;
         }
-        let gone = |place: &u32| {
-            let storage = self.storages.get(*place);
-            matches!(storage.life, Life::Retired(_))
-                || storage.full_report.as_ref().is_some_and(|report| report.is_missing(slot))
-        };
+        let gone = |place: &u32| !self.storages.get(*place).is_known_to_hold(slot);
         let gone: Vec<u32> = self.arena.places(slot).iter().filter(gone).collect();
         for place in &gone {
             self.remove_place(slot, *place);

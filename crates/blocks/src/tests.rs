@@ -8,11 +8,13 @@ mod knowing;
 mod late_words;
 #[cfg(feature = "broken")]
 mod left_out;
+mod moved;
 mod newcomers;
 mod ordered;
 mod placing;
 mod policies;
 mod random;
+mod reconsidered;
 mod standby;
 mod starting;
 mod takeover;

@@ -243,3 +243,11 @@ pub fn deletions(commands: &[(u16, Command)]) -> Vec<(u16, u64)> {
     }
     found
 }
+
+/// The data server that the only one of these orders goes to.
+pub fn only_one_told(commands: &[(u16, Command)]) -> u16 {
+    match deletions(commands)[..] {
+        [(server, _)] => server,
+        ref told => panic!("one replica is ordered to go: {told:?}"),
+    }
+}

@@ -2,12 +2,12 @@
 //!
 //! `OldClaimsObeyed` is a rule of data servers, and is noticed in the stories of `clover-sim` (`crates/sim/tests/data_servers.rs`).
 
-use super::{cluster::without, forged, late_words, ordered, takeover, unknown};
+use super::{cluster::without, forged, late_words, ordered, reconsidered, takeover, unknown};
 use crate::Broken;
 
 #[test]
 fn each_rule_that_is_left_out_is_missed() {
-    let stories: [(Broken, fn()); 11] = [
+    let stories: [(Broken, fn()); 13] = [
         (
             Broken::TakeoverTrustsReports,
             takeover::no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active,
@@ -37,6 +37,14 @@ fn each_rule_that_is_left_out_is_missed() {
         (Broken::AnySession, forged::what_carries_another_key_changes_nothing),
         (Broken::OrdersForgotten, ordered::a_deletion_that_was_ordered_is_not_taken_back_with_its_repetition),
         (Broken::OrdersForgotten, ordered::a_replica_that_is_needed_again_is_not_ordered_to_go_once_more),
+        (
+            Broken::OrdersNotReconsidered,
+            reconsidered::an_order_does_not_go_out_while_the_other_replica_is_not_surely_there,
+        ),
+        (
+            Broken::OrdersNotReconsidered,
+            reconsidered::an_order_is_not_repeated_while_the_other_replica_is_not_surely_there,
+        ),
     ];
     let unnoticed: Vec<Broken> =
         stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();

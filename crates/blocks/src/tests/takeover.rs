@@ -356,3 +356,16 @@ fn blocks_that_stay_undecided_do_not_keep_others_waiting() {
     let blocks: std::collections::BTreeSet<u64> = ordered.iter().map(|(_, id)| *id).collect();
     assert_eq!(blocks, (kept + 1..=kept + decided).collect(), "server 3 has not reported");
 }
+
+/// A data server collects its replicas for a report, obeys an order to delete, is asked to begin anew, and sends the report in its new session.
+#[test]
+fn a_report_that_was_allowed_in_an_earlier_session_shows_too_much() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    let old_lease = cluster.speak(1, |map, id, now| map.grant_report_lease(id, now));
+    cluster.start(1);
+    report_with_lease(&mut cluster, 1, old_lease, &[]);
+    assert_eq!(cluster.map.stale_storage_count(), 1);
+    let lease = lease_with(&mut cluster, Some(0));
+    report_with_lease(&mut cluster, 1, lease, &[]);
+    assert_eq!(cluster.map.stale_storage_count(), 0);
+}
