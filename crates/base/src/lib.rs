@@ -8,6 +8,7 @@
 pub mod block;
 pub mod caller;
 pub mod checksum;
+pub mod directory_log;
 pub mod durable;
 pub mod entry;
 pub mod fs_error;

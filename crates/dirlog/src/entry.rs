@@ -1,39 +1,11 @@
 //! An entry of the directory log.
 
 use crate::{AskId, Mark};
+pub use base::directory_log::{Dix, Point};
 use base::{Chain, Epoch};
 use bytes::Bytes;
 use rapidhash::v3::rapidhash_v3;
-use std::{fmt, sync::Arc};
-
-/// The number of an entry in the directory log. The first is 1, and there are no gaps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Dix(pub u64);
-
-impl Dix {
-    pub const fn next(self) -> Self {
-        Self(self.0 + 1)
-    }
-}
-
-impl fmt::Display for Dix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A place in the directory log with the proof of what leads up to it. The default is the empty log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Point {
-    pub dix: Dix,
-    pub chain: Chain,
-}
-
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.dix, self.chain)
-    }
-}
+use std::sync::Arc;
 
 /// One change of directories, which all groups follow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

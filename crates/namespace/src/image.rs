@@ -21,6 +21,8 @@ const VERSION: u8 = 2;
 const UNKNOWN_VERSION: u8 = 1;
 /// The version of the section about the group's level.
 const LEVEL_VERSION: u8 = 1;
+/// The version of the section about the directory log.
+const DIRECTORY_LOG_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
@@ -43,6 +45,7 @@ enum Section {
     Limits = 9,
     Unknown = 10,
     Level = 11,
+    DirectoryLog = 12,
     End = 255,
 }
 
@@ -54,6 +57,7 @@ impl Section {
             Section::Orphans => "orphans",
             Section::Retry => "retry cache",
             Section::Quotas => "quotas",
+            Section::DirectoryLog => "directory log",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
             Section::Limits => "limits in the past",

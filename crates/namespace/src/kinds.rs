@@ -4,6 +4,8 @@
 /// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
 pub(crate) const MKDIRS_WITH_ACLS: u8 = 36;
 pub(crate) const CREATE_WITH_ACLS: u8 = 37;
+/// The kind that holds an edit of another kind.
+pub(crate) const RELAY: u8 = 41;
 
 /// The kinds of edits, each with its number and the type of its body.
 macro_rules! kinds {
@@ -46,6 +48,20 @@ macro_rules! kinds {
             }
         })*
 
+        /// As a part of a relay, which holds no other relay.
+        impl $crate::codec::Field for Body {
+            fn encode(&self, out: &mut $crate::codec::Writer<'_>) {
+                encode_body(self, out);
+            }
+
+            fn decode(input: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::DecodeError> {
+                match input.byte()? {
+                    $crate::kinds::RELAY => Err(input.malformed("a relay in a relay")),
+                    kind => decode_body(kind, input),
+                }
+            }
+        }
+
         /// Each kind by its own rules.
         impl $crate::operation::Operation for Body {
             fn answer(&self) -> Option<$crate::Reply> {
@@ -66,6 +82,10 @@ macro_rules! kinds {
 
             fn keep(&self, ns: &$crate::Namespace, ledger: &mut $crate::charge::ledger::Ledger<'_>) {
                 match self { $(Self::$name(edit) => $crate::operation::Operation::keep(edit, ns, ledger),)* }
+            }
+
+            fn followed(&self, ns: &$crate::Namespace) -> Option<Self> {
+                match self { $(Self::$name(edit) => $crate::operation::Operation::followed(edit, ns).map(Self::$name),)* }
             }
 
             fn apply(&self, ns: &mut $crate::Namespace, applying: &mut $crate::operation::Applying<'_>) -> $crate::Reply {

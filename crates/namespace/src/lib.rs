@@ -29,6 +29,7 @@ mod entry_limits;
 mod epoch;
 pub mod erasure_coding;
 pub mod file_status;
+mod followed;
 mod footprint;
 #[doc(hidden)]
 pub mod given_facts;
@@ -78,6 +79,7 @@ pub use context::{BlockFacts, Context};
 pub use digest::fingerprint;
 pub use epoch::NewEpoch;
 pub use file_status::{FileBlock, FileBlocks, FileKind, FileStatus};
+pub use followed::NotShared;
 pub use footprint::{Mark, Reach, Sight};
 pub use image::{FrozenTree, ImageError};
 pub use lease_watch::LeaseWatch;

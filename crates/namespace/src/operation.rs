@@ -28,6 +28,15 @@ pub(crate) trait Operation {
     /// which leaves its directory, since they count if a quota is set later.
     fn keep(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
+    /// The same change on the tree of a group that follows the directory log, worked out for that tree `ns`. `None` if it is no change of
+    /// directories, which all groups carry out, or names a directory that the tree does not have.
+    fn followed(&self, _: &Namespace) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Carries the edit out, and returns the answer to its call. It decides nothing and refuses nothing.
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply;
 }

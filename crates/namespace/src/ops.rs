@@ -39,6 +39,7 @@ pub mod mkdirs;
 pub mod note_answer;
 pub mod raise_level;
 pub mod recover_lease;
+pub mod relay;
 pub mod release_lease;
 pub mod rename;
 pub mod rename2;
@@ -111,6 +112,7 @@ kinds! {
     38 => AllowDeletions(allow_deletions::AllowDeletionsEdit),
     39 => RaiseLevel(raise_level::RaiseLevelEdit),
     40 => NoteAnswer(note_answer::NoteAnswerEdit),
+    41 => Relay(relay::RelayEdit<Body>),
 }
 
 requests! {

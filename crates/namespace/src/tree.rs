@@ -19,7 +19,10 @@ use crate::{
     },
     xattr::Xattrs,
 };
-use base::{BlockId, FsError, FsResult, GenerationStamp, GroupId, InodeId, InodeOrigin, Timestamp, TxId};
+use base::{
+    BlockId, FsError, FsResult, GenerationStamp, GroupId, InodeId, InodeOrigin, Timestamp, TxId,
+    directory_log::Point,
+};
 use std::{collections::VecDeque, sync::Arc};
 
 /// A clone stays as it is: it costs a reference count a page.
@@ -46,6 +49,8 @@ pub(crate) struct Tree {
     pub counters: Counters,
     pub unknown: UnknownReplicas,
     pub level: GroupLevel,
+    /// How far a group that follows the directory log has come.
+    pub directory_log: Point,
     /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
@@ -99,9 +104,12 @@ impl Counters {
         matches!(id.origin(), InodeOrigin::Group { number, .. } if u16::from(number) == self.group_number())
     }
 
-    /// Whether an inode of this id can be in the tree: the root, or one that this group has made.
-    pub fn knows_inode(&self, id: InodeId) -> bool {
-        id == InodeId::ROOT || (self.is_own(id) && id <= self.last_inode)
+    /// Whether an inode of this id can be in the tree: the root, one that this group has made, or a directory that the root group has.
+    pub fn knows_inode(&self, id: InodeId, is_directory: bool) -> bool {
+        let is_followed = is_directory
+            && self.group_number() != GroupId::ROOT.number().into()
+            && matches!(id.origin(), InodeOrigin::Group { number: 0, .. } | InodeOrigin::Slot { .. });
+        id == InodeId::ROOT || (self.is_own(id) && id <= self.last_inode) || is_followed
     }
 
     /// The id of the inode that is made after `offset` others of the same edit.
@@ -168,6 +176,7 @@ impl Tree {
             counters: Counters::of_group(GroupId::ROOT),
             unknown: UnknownReplicas::default(),
             level: GroupLevel::default(),
+            directory_log: Point::default(),
             sum: 0,
         }
     }
@@ -344,6 +353,10 @@ impl Tree {
         }
         if !self.level.is_first() {
             digester.number(self.level.digest());
+        }
+        if self.directory_log != Point::default() {
+            digester.number(self.directory_log.dix.0);
+            digester.number(self.directory_log.chain.0);
         }
         if !self.snapshots.is_unused() {
             let numbers = [

@@ -1,8 +1,8 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
 use super::{
-    FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION, MAGIC, Previous, Section,
-    UNKNOWN_VERSION, VERSION,
+    DIRECTORY_LOG_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION, MAGIC, Previous,
+    Section, UNKNOWN_VERSION, VERSION,
 };
 use crate::{
     GroupLevel, Namespace, UnknownReplicas,
@@ -28,7 +28,9 @@ use crate::{
     xattr::{self, Space, Xattr, XattrName, Xattrs},
 };
 use base::{
-    Block, BlockId, CallId, ClientId, Epoch, GenerationStamp, InodeId, Sn, Timestamp, TxId, UnknownLevel,
+    Block, BlockId, CallId, Chain, ClientId, Epoch, GenerationStamp, GroupId, InodeId, Sn, Timestamp, TxId,
+    UnknownLevel,
+    directory_log::{Dix, Point},
     level::RELEASE_BYTES_MAX,
 };
 use std::{cmp::Ordering, io, sync::Arc};
@@ -223,6 +225,7 @@ impl Image<'_> {
                 byte if byte == Section::Limits as u8 => self.past_limits()?,
                 byte if byte == Section::Unknown as u8 => self.unknown()?,
                 byte if byte == Section::Level as u8 => self.level()?,
+                byte if byte == Section::DirectoryLog as u8 => self.directory_log()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
@@ -270,6 +273,20 @@ impl Image<'_> {
             }
             None => return Err(self.malformed("a level that no member writes")),
         }
+        Ok(())
+    }
+
+    fn directory_log(&mut self) -> Result<()> {
+        self.section = Section::DirectoryLog;
+        let version = self.byte()?;
+        if version != DIRECTORY_LOG_VERSION {
+            return Err(self.malformed(format!("version {version} is not known; {DIRECTORY_LOG_VERSION} is")));
+        }
+        let point = Point { dix: Dix(self.number()?), chain: Chain(self.number()?) };
+        if self.ns.group() == GroupId::ROOT || point.dix == Dix(0) {
+            return Err(self.malformed("a place in the directory log that no member writes"));
+        }
+        self.ns.tree.directory_log = point;
         Ok(())
     }
 
@@ -361,7 +378,7 @@ impl Image<'_> {
         self.name(parent, last)?;
         let id = self.before.inode.wrapping_add(self.signed()?);
         let modified = self.before.modified.wrapping_add(self.signed()?);
-        if !self.ns.tree.counters.knows_inode(InodeId(id)) {
+        if !self.ns.tree.counters.knows_inode(InodeId(id), is_directory) {
             return Err(self.malformed(format!("inode id {id} was never given out")));
         }
         self.check_below(modified, TIME_LIMIT_MS, "time")?;

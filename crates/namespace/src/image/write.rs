@@ -1,13 +1,16 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
-use super::{FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section, UNKNOWN_VERSION, VERSION};
+use super::{
+    DIRECTORY_LOG_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section,
+    UNKNOWN_VERSION, VERSION,
+};
 use crate::{
     codec::{Field, Writer},
     store::{NONE, block_list::Stored},
     tree::Tree,
     xattr::Xattrs,
 };
-use base::{Block, BlockId, GenerationStamp};
+use base::{Block, BlockId, GenerationStamp, directory_log::Point};
 use std::io;
 
 /// Bytes that are gathered before they are handed out.
@@ -75,6 +78,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.past_limits()?;
     image.unknown();
     image.level();
+    image.directory_log();
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -138,6 +142,18 @@ impl Image<'_> {
         for number in [level.since.epoch.0, level.since.sn.0, level.at.ms] {
             out.number(number);
         }
+    }
+
+    fn directory_log(&mut self) {
+        let point = self.tree.directory_log;
+        if point == Point::default() {
+            return;
+        }
+        let mut out = Writer(&mut self.buffer);
+        out.byte(Section::DirectoryLog as u8);
+        out.byte(DIRECTORY_LOG_VERSION);
+        out.number(point.dix.0);
+        out.number(point.chain.0);
     }
 
     pub(super) fn subtree(&mut self, top: u32) -> io::Result<()> {

@@ -159,6 +159,10 @@ impl Operation for SetSnapshottableEdit {
 
     fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.inode).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         if self.allow {
             let handle = ns.expect(self.inode);

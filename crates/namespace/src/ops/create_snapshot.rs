@@ -181,6 +181,10 @@ impl Operation for CreateSnapshotEdit {
 
     fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.root).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let root = ns.expect(self.root);
         ns.set_modified(root, applying.time);

@@ -103,6 +103,11 @@ impl Operation for DeleteEdit {
         charge::delete(ns, ledger, ns.expect(self.inode));
     }
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        let target = ns.handle(self.inode).filter(|_| ns.has_directory(self.inode))?;
+        Some(Self { at_once: is_small(ns, target), ..self.clone() })
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let target = ns.expect(self.inode);
         let parent = ns.tree.inode(target).parent;

@@ -68,6 +68,10 @@ impl Operation for DeleteSnapshotEdit {
         // The sweep that follows gives back what only this snapshot has.
     }
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.root).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let root = ns.expect(self.root);
         ns.tree.snapshots.untake(self.root, self.id);

@@ -167,6 +167,10 @@ impl Operation for MkdirsEdit {
         charge::add_inodes(ledger, ns.expect(self.parent), self.directories.len());
     }
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.parent).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let parent = ns.expect(self.parent);
         make_directories(ns, applying.time, parent, &self.directories, &self.owner, &self.group);

@@ -147,6 +147,11 @@ impl Operation for RenameEdit {
         moving::keep_moved(ns, ledger, ns.expect(self.inode));
     }
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        let both = ns.has_directory(self.inode) && ns.has_directory(self.destination);
+        (both && self.replaced.is_none_or(|replaced| ns.has_directory(replaced))).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let moved = ns.expect(self.inode);
         let destination = ns.expect(self.destination);

@@ -78,6 +78,10 @@ impl Operation for RenameSnapshotEdit {
 
     fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.root).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         ns.tree.snapshots.rename(self.root, self.id, &self.name, applying.time);
         Reply::Unit

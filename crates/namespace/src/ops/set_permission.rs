@@ -62,6 +62,10 @@ impl Operation for SetPermissionEdit {
 
     fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.inode).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         let target = ns.expect(self.inode);
         ns.set_attributes(target, AttributeChange { mode: Some(self.mode), ..AttributeChange::default() });

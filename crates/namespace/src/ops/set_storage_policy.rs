@@ -114,6 +114,10 @@ impl Operation for SetStoragePolicyEdit {
         moving::set_policy(ns, ledger, ns.expect(self.inode), self.policy);
     }
 
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        ns.has_directory(self.inode).then(|| self.clone())
+    }
+
     fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         let target = ns.expect(self.inode);
         let change = AttributeChange { storage_policy: Some(self.policy), ..AttributeChange::default() };

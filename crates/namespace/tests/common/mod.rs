@@ -44,6 +44,8 @@ pub struct World {
     pub moment: Moment,
     pub renewals: Option<Renewals>,
     pub holder: String,
+    /// Files are created with the directories above them that are missing.
+    pub creates_parents: bool,
     /// The encoded edits so far.
     pub journal: Vec<Vec<u8>>,
     pub calls: i32,
@@ -80,6 +82,7 @@ impl World {
             moment: Moment::default(),
             renewals: None,
             holder: HOLDER.into(),
+            creates_parents: true,
             journal: Vec::new(),
             calls: 0,
             removed: Default::default(),
@@ -204,7 +207,7 @@ impl World {
             holder: holder.into(),
             client_machine: "127.0.0.1".into(),
             flags: ops::create::flag::CREATE,
-            create_parent: true,
+            create_parent: self.creates_parents,
             replication: 3,
             block_size: 1 << 20,
             storage_policy: None,
