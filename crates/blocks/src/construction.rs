@@ -2,7 +2,7 @@
 
 use crate::words::{ReplicaState, ReportedReplica, UcReplica};
 use base::{BlockId, GenerationStamp, Moment};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 pub struct Construction {
@@ -113,6 +113,15 @@ impl Constructions {
     pub fn forget_place(&mut self, place: u32) {
         for construction in self.blocks.values_mut() {
             construction.forget_place(place);
+        }
+    }
+
+    /// A full report of this storage is whole, and names none of the unfinished blocks but these: what was known of others is not there.
+    pub fn forget_lacking(&mut self, place: u32, named: &BTreeSet<BlockId>) {
+        for (_, construction) in self.blocks.iter_mut().filter(|(id, _)| !named.contains(*id)) {
+            let known = construction.replicas.len();
+            construction.replicas.retain(|(held, _)| *held != place);
+            construction.lost_place |= construction.replicas.len() < known;
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     words::{BlockState, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId},
 };
 use base::{BlockId, Moment};
+use std::collections::BTreeSet;
 
 pub struct Report {
     serial: u64,
@@ -25,6 +26,8 @@ pub struct Report {
     done: ReportDone,
     /// The report is complete, and what it did not name is forgotten when the sweeper is here.
     sweep_until: Option<Lap>,
+    /// The unfinished blocks of which the storage was heard to have something since the report began.
+    pub unfinished: BTreeSet<BlockId>,
     /// It shows what the storage holds since its server obeys this one: see [`crate::takeover`].
     pub is_unfenced: bool,
     /// The row before: ids often rise as slots do, and then no index need be asked.
@@ -34,14 +37,23 @@ pub struct Report {
 /// The kinds of row of a full report.
 enum Row {
     Done,
+    /// It was known, in this slot.
+    Known(u32),
     /// It fits its block, in this slot, and was not known.
     New(u32),
     Unusual,
 }
 
 impl Report {
-    pub fn serial(&self) -> u64 {
-        self.serial
+    pub fn is_whole(&self) -> bool {
+        self.sweep_until.is_some()
+    }
+
+    /// Two whole reports as one: it lacks what one of them lacks, and is swept when both are.
+    pub fn and(mut self, later: Self) -> Self {
+        self.seen.retain(&later.seen);
+        self.sweep_until = self.sweep_until.max(later.sweep_until);
+        self
     }
 
     pub fn is_missing(&self, slot: u32) -> bool {
@@ -77,15 +89,16 @@ impl BlockMap {
         self.postponed.forget_place(place);
         self.forget_unknown_of(place);
         self.storages.get_mut(place).is_incomplete = false;
-        self.storages.get_mut(place).full_report = Some(Box::new(Report {
+        self.storages.get_mut(place).begin_report(Report {
             serial,
             connection: id.connection,
             seen: Seen::default(),
             done: ReportDone::default(),
             sweep_until: None,
+            unfinished: BTreeSet::new(),
             is_unfenced,
             last: (BlockId(u64::MAX), 0),
-        }));
+        });
         Ok(ReportId { storage: place, serial })
     }
 
@@ -104,6 +117,11 @@ impl BlockMap {
         for replica in replicas {
             match self.look_at_row(&mut report, id.storage, replica) {
                 Row::Done => {}
+                Row::Known(slot) => {
+                    if let Some(lacking) = &mut self.storages.get_mut(id.storage).lacking {
+                        lacking.seen.insert(slot);
+                    }
+                }
                 Row::New(slot) if self.add_at_start(slot, id.storage) => {
                     report.seen.insert(slot);
                 }
@@ -152,8 +170,9 @@ impl BlockMap {
         }
         // A row that says again what an earlier one said, or the contrary, is dropped.
         if fits || report.seen.contains(slot) {
-            report.done.duplicates += u64::from(!report.seen.insert(slot));
-            return Row::Done;
+            let is_new = report.seen.insert(slot);
+            report.done.duplicates += u64::from(!is_new);
+            return if is_new { Row::Known(slot) } else { Row::Done };
         }
         Row::Unusual
     }
@@ -190,7 +209,7 @@ impl BlockMap {
         let server = storage.server;
         report.done.needs_sweep = storage.blocks != report.seen.count();
         let done = report.done;
-        self.settle_ordered(id.storage, &report);
+        self.constructions.forget_lacking(id.storage, &report.unfinished);
         if done.needs_sweep {
             report.sweep_until = Some(self.request_sweep());
             self.storages.get_mut(id.storage).full_report = Some(report);

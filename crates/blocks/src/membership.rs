@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Storages of one server: a bound against nonsense, far above what has disks.
 const MAX_STORAGES: usize = 256;
+/// So many heartbeats one after the other that do not name a storage say that it is lost.
+const UNNAMED_MAX: u8 = 3;
 
 impl BlockMap {
     /// A data server (re)starts, and speaks from the address of its registration. It is expected to report in full
@@ -68,11 +70,14 @@ impl BlockMap {
         (server.lease, server.fenced_lease, server.heard_on) = (None, 0, None);
         for place in server.storages.clone() {
             // All is said anew: what was missing will be there.
-            self.storages.get_mut(place).is_incomplete = false;
-            self.storages.get_mut(place).stale = true;
+            let storage = self.storages.get_mut(place);
+            storage.become_stale();
+            (storage.is_incomplete, storage.is_named) = (false, false);
             self.distrust_report(place);
         }
-        self.servers.get_mut(index).contradicts = false;
+        let server = self.servers.get_mut(index);
+        (server.contradicts, server.is_to_register, server.has_named_storages) = (false, false, false);
+        server.lost_storages.clear();
         self.forget_ordered(index);
         self.begin_trial(index);
         self.servers.face_mut(index).last_heartbeat = now;
@@ -148,7 +153,10 @@ impl BlockMap {
         now: Moment,
     ) -> Result<Vec<Command>, ServerError> {
         match self.lifeline(id, heartbeat, now) {
-            Ok(index) if self.takes_new_reports(index) => Ok(vec![Command::Register]),
+            Ok(index) if self.takes_new_reports(index) => {
+                self.servers.get_mut(index).is_to_register = true;
+                Ok(vec![Command::Register])
+            }
             Ok(_) => Ok(Vec::new()),
             Err(ServerError::NotRegistered(_)) => Ok(vec![Command::Register]),
             Err(error) => Err(error),
@@ -176,9 +184,7 @@ impl BlockMap {
             self.take_storage(index, report)?;
         }
         let more_failed = heartbeat.failed_volumes > self.servers.get(index).face.failed_volumes;
-        if more_failed {
-            self.retire_unmentioned(index, &heartbeat.storages);
-        }
+        self.look_for_lost_storages(index, &heartbeat.storages, more_failed);
         self.take_numbers(index, heartbeat, now);
         Ok(index)
     }
@@ -233,12 +239,30 @@ impl BlockMap {
     }
 
     fn take_storage(&mut self, server: u32, report: &StorageReport) -> Result<(), ServerError> {
+        let is_failed = report.state == StorageState::Failed;
+        if is_failed && self.storage_of(server, &report.id).is_none() {
+            return Ok(());
+        }
         let place = self.storage_named(server, &report.id, report.storage_type)?;
         self.storages.get_mut(place).report = report.clone();
-        if report.state == StorageState::Failed {
+        if is_failed {
             self.retire(place);
+            return Ok(());
+        }
+        self.storages.get_mut(place).note_named();
+        let lost = &mut self.servers.get_mut(server).lost_storages;
+        let known = lost.len();
+        lost.retain(|name| *name != report.id);
+        if lost.len() < known {
+            // It is back. All that was known of it was forgotten, and no report is due.
+            self.note_contradiction(server);
         }
         Ok(())
+    }
+
+    fn storage_of(&self, server: u32, id: &str) -> Option<u32> {
+        let storages = &self.servers.get(server).storages;
+        storages.iter().copied().find(|place| &*self.storages.get(*place).report.id == id)
     }
 
     /// The storage of that id; a new one if the server has not spoken of it before.
@@ -251,11 +275,10 @@ impl BlockMap {
         id: &str,
         storage_type: StorageType,
     ) -> Result<u32, ServerError> {
-        let storages = &self.servers.get(server).storages;
-        if let Some(place) = storages.iter().find(|place| &*self.storages.get(**place).report.id == id) {
-            return Ok(*place);
+        if let Some(place) = self.storage_of(server, id) {
+            return Ok(place);
         }
-        if storages.len() >= MAX_STORAGES {
+        if self.servers.get(server).storages.len() >= MAX_STORAGES {
             return Err(ServerError::TooManyStorages { limit: MAX_STORAGES });
         }
         let report = StorageReport { id: id.into(), storage_type, ..Default::default() };
@@ -264,10 +287,21 @@ impl BlockMap {
         Ok(place)
     }
 
-    fn retire_unmentioned(&mut self, server: u32, mentioned: &[StorageReport]) {
+    /// A storage that heartbeats do not name is not there any more, whatever reports say of it, which may have been made before it failed. That
+    /// counts at once for the first heartbeat of a session, and for one that tells of a failed volume. Otherwise a few heartbeats are
+    /// waited for, because one may be late.
+    fn look_for_lost_storages(&mut self, server: u32, named: &[StorageReport], more_failed: bool) {
+        if named.is_empty() {
+            return;
+        }
+        let is_first = !std::mem::replace(&mut self.servers.get_mut(server).has_named_storages, true);
         for place in self.servers.get(server).storages.clone() {
-            let id = &self.storages.get(place).report.id;
-            if !mentioned.iter().any(|report| report.id == *id) {
+            let storage = self.storages.get_mut(place);
+            if named.iter().any(|report| report.id == storage.report.id) {
+                continue;
+            }
+            storage.unnamed = storage.unnamed.saturating_add(1);
+            if is_first || more_failed || storage.unnamed >= UNNAMED_MAX {
                 self.retire(place);
             }
         }
@@ -296,7 +330,7 @@ impl BlockMap {
     }
 
     fn commands(&mut self, index: u32) -> Vec<Command> {
-        if !self.may_command() {
+        if !self.may_command() || self.servers.get(index).is_to_register {
             return Vec::new();
         }
         let mut commands = Vec::new();
@@ -431,8 +465,13 @@ impl BlockMap {
     fn retire(&mut self, place: u32) {
         let until = self.request_sweep();
         let server = self.storages.get(place).server;
+        let name = self.storages.get(place).report.id.clone();
         self.storages.retire(place, until);
-        self.servers.get_mut(server).storages.retain(|held| *held != place);
+        let owner = self.servers.get_mut(server);
+        owner.storages.retain(|held| *held != place);
+        if owner.lost_storages.len() < MAX_STORAGES {
+            owner.lost_storages.push(name);
+        }
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
         self.unknown.held.forget_place(place);

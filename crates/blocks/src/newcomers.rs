@@ -281,7 +281,10 @@ impl BlockMap {
             };
             let claims = &mut self.servers.get_mut(source).claims;
             claims.failures += 1;
-            claims.candidates.retain(|candidate| *candidate != id);
+            // The last one is kept: without a block to ask for, the server would be on trial for ever.
+            if claims.candidates.len() > 1 {
+                claims.candidates.retain(|candidate| *candidate != id);
+            }
             if claims.failures >= FAILURES_MAX {
                 self.doubt(source);
             }

@@ -7,17 +7,20 @@
 //! which of the two is true, the replica counts for nothing, whatever a report says of it: the report may have been made before the order was
 //! carried out. If it counted, another replica would go in its place, and then both are gone.
 //!
-//! Three things end the doubt. The data server says that it has deleted the replica. A full report of the storage lacks it. Or the data
-//! server registers anew: it has then carried out all that it was ordered before, or will never hear of it, because it takes up the answers
-//! to its heartbeats one after the other, as Hadoop's does. What it reports in the new session is how things are. If the storage fails,
-//! the data server is asked to register: it may have moved the replica to another storage, where it will still carry the order out.
+//! Two things end the doubt. The data server has told of a deletion for each order that it was given. Or it registers anew: it has then
+//! carried out all that it was ordered before, or will never hear of it, because it takes up the answers to its heartbeats one after the
+//! other, as Hadoop's does; so who was told to register is given no orders before it has. What it reports in the new session is how things
+//! are. A full report that lacks the replica ends nothing: Hadoop's data servers keep orders in a queue, for minutes where much is deleted,
+//! and may have moved the replica to another storage, or receive it anew before its turn comes. Nor does it end the doubt that this server has
+//! ceased to lead and leads again, because Hadoop's data servers do not know of that.
+//!
+//! Where such a doubt is in the way, because the replica is needed or the block has no other place to go, the data server is asked to register.
 //!
 //! HDFS remembers superfluous replicas likewise. It forgets a damaged one when its deletion is ordered, and counts it as good if a report
 //! still names it; and it does not look again at what it has decided.
 
 use crate::{
     broken::Broken,
-    full_report::Report,
     map::BlockMap,
     servers::Deletion,
     words::{BlockState, CorruptReason},
@@ -29,7 +32,7 @@ impl BlockMap {
     pub(crate) fn order_deletion(&mut self, place: u32, id: BlockId, stamp: GenerationStamp) {
         if self.storages.is_live(place) {
             let server = self.storages.get(place).server;
-            let deletion = Deletion { stamp, place: Some(place), named_by: 0 };
+            let deletion = Deletion { stamp, place: Some(place), orders: 0, ordered_at: self.latest };
             self.servers.get_mut(server).deletions.insert(id, deletion);
         }
     }
@@ -41,15 +44,28 @@ impl BlockMap {
         for _ in 0..limit {
             let Some((id, deletion)) = self.servers.get_mut(server).deletions.pop_first() else { break };
             if let Some(slot) = self.arena.find(id) {
+                if !deletion.place.is_some_and(|place| self.arena.holds(slot, place)) {
+                    continue;
+                }
                 if !self.is_still_right(slot, &deletion) {
                     self.take_back(slot, server, &deletion);
                     continue;
                 }
-                self.servers.get_mut(server).ordered.insert(id, deletion);
+                self.note_ordered(server, id, deletion);
             }
             taken.push(Block { id, generation_stamp: deletion.stamp, length: 0 });
         }
         taken
+    }
+
+    fn note_ordered(&mut self, server: u32, id: BlockId, deletion: Deletion) {
+        let now = self.latest;
+        let ordered = &mut self.servers.get_mut(server).ordered;
+        let before = ordered
+            .get(&id)
+            .filter(|before| before.stamp == deletion.stamp)
+            .map_or(0, |before| before.orders);
+        ordered.insert(id, Deletion { orders: before.saturating_add(1), ordered_at: now, ..deletion });
     }
 
     /// Whether a deletion that was decided earlier would be decided now.
@@ -74,11 +90,25 @@ impl BlockMap {
         self.evaluate(slot);
     }
 
-    /// The replica that this data server was ordered to delete would be needed: the data server is asked to begin anew, which ends the doubt.
+    /// If the replica that this data server was ordered to delete is needed, the data server is asked to begin anew, which ends the doubt.
     fn ask_if_needed(&mut self, slot: u32, server: u32) {
-        let is_complete = self.arena.record(slot).state() == BlockState::Complete;
-        if is_complete && self.count(slot).live < self.wanted(slot) {
+        let is_needed = match self.arena.record(slot).state() {
+            BlockState::Complete => self.count(slot).live < self.wanted(slot),
+            _ => self.constructed_places(slot).is_empty(),
+        };
+        if is_needed {
             self.note_contradiction(server);
+        }
+    }
+
+    /// No place was found for a copy of the block. If data servers are left out because of orders of long ago, they are asked to begin anew.
+    pub(crate) fn ask_where_in_doubt(&mut self, id: BlockId) {
+        let (now, limit_ms) = (self.latest, self.config.stale_interval_ms);
+        for server in self.servers.live().to_vec() {
+            let ordered = self.servers.get(server).ordered.get(&id);
+            if ordered.is_some_and(|deletion| now.ms_since(deletion.ordered_at) >= limit_ms) {
+                self.note_contradiction(server);
+            }
         }
     }
 
@@ -107,9 +137,8 @@ impl BlockMap {
             }
         }
         let server = self.storages.get(place).server;
-        let report = self.storages.get(place).full_report.as_ref().map_or(0, |report| report.serial());
         let Some(deletion) = self.servers.get_mut(server).ordered.get_mut(&id) else { return };
-        (deletion.place, deletion.named_by) = (Some(place), report);
+        deletion.place = Some(place);
         let deletion = *deletion;
         if self.arena.holds(slot, place) {
             self.note_seen(slot, place);
@@ -124,7 +153,7 @@ impl BlockMap {
             self.note_contradiction(server);
         } else if self.is_still_right(slot, &deletion) {
             self.order_deletion(place, id, block.generation_stamp);
-        } else if is_good {
+        } else {
             self.ask_if_needed(slot, server);
         }
     }
@@ -152,11 +181,43 @@ impl BlockMap {
             deletion.stamp == block.generation_stamp && deletion.place.is_none_or(|held| held == place)
         };
         let server = self.servers.get_mut(self.storages.get(place).server);
-        for deletions in [&mut server.deletions, &mut server.ordered] {
-            if deletions.get(&block.id).is_some_and(is_this) {
-                deletions.remove(&block.id);
+        if server.deletions.get(&block.id).is_some_and(is_this) {
+            server.deletions.remove(&block.id);
+        }
+        if let Some(deletion) = server.ordered.get_mut(&block.id).filter(|deletion| is_this(deletion)) {
+            deletion.orders -= 1;
+            deletion.place = None;
+            if deletion.orders == 0 {
+                server.ordered.remove(&block.id);
             }
         }
+    }
+
+    /// The replica is not there any more. An order that was given may still be under way.
+    pub(crate) fn lose_place_of_order(&mut self, id: BlockId, place: u32) {
+        if !self.storages.is_live(place) {
+            return;
+        }
+        let server = self.servers.get_mut(self.storages.get(place).server);
+        if let Some(deletion) = server.ordered.get_mut(&id).filter(|deletion| deletion.place == Some(place)) {
+            deletion.place = None;
+        }
+    }
+
+    /// Replicas whose deletion was ordered do not count in another reign of this server either.
+    pub(crate) fn mark_ordered(&mut self) {
+        let mut marks = Vec::new();
+        for (_, server) in self.servers.iter() {
+            for (id, deletion) in &server.ordered {
+                let Some((slot, place)) = self.arena.find(*id).zip(deletion.place) else { continue };
+                let is_this =
+                    self.arena.holds(slot, place) && self.arena.record(slot).stamp() == deletion.stamp;
+                if is_this && !self.is_marked(*id, place) {
+                    marks.push((*id, place));
+                }
+            }
+        }
+        marks.into_iter().for_each(|(id, place)| self.redundancy.excess.insert(id, place));
     }
 
     /// The storage has failed. What is queued for it has gone with it. What was ordered may be carried out on another storage.
@@ -172,21 +233,6 @@ impl BlockMap {
         if in_doubt {
             self.note_contradiction(index);
         }
-    }
-
-    /// A full report of this storage is whole. What it lacks is gone.
-    pub(crate) fn settle_ordered(&mut self, place: u32, report: &Report) {
-        let server = self.storages.get(place).server;
-        if self.servers.get(server).ordered.is_empty() {
-            return;
-        }
-        let mut ordered = std::mem::take(&mut self.servers.get_mut(server).ordered);
-        ordered.retain(|id, deletion| {
-            let Some(slot) = self.arena.find(*id) else { return false };
-            let is_seen = report.seen.contains(slot) && self.arena.record(slot).stamp() == deletion.stamp;
-            deletion.place != Some(place) || deletion.named_by == report.serial() || is_seen
-        });
-        self.servers.get_mut(server).ordered = ordered;
     }
 
     /// The data server begins a session. What it was ordered in earlier ones is done, or will not be. Its replicas count

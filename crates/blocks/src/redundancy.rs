@@ -194,6 +194,7 @@ impl BlockMap {
         };
         let targets = self.choose(wish, now);
         if targets.is_empty() {
+            self.ask_where_in_doubt(id);
             return self.make_room_by_deleting_corrupt(slot);
         }
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();

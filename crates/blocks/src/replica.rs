@@ -125,6 +125,9 @@ impl BlockMap {
             let is_good = matches!(judge(&record, replica), Judgement::Good);
             if self.arena.holds(slot, place) || is_good && self.place_on(slot, server).is_some() {
                 self.add_place(slot, place);
+                if !self.is_marked(record.id(), place) {
+                    self.redundancy.excess.insert(record.id(), place);
+                }
             }
             return Verdict::Ignored;
         }
@@ -136,6 +139,9 @@ impl BlockMap {
         if self.is_deletion_ordered(server, record.id(), replica.block.generation_stamp) {
             self.take_ordered(slot, place, replica.block, matches!(judgement, Judgement::Good));
             return Verdict::Ignored;
+        }
+        if record.state() != BlockState::Complete {
+            self.note_unfinished(place, record.id());
         }
         if record.state() != BlockState::Complete && !matches!(judgement, Judgement::Irrelevant) {
             self.constructions.entry(record.id()).note(place, replica);
@@ -283,6 +289,7 @@ impl BlockMap {
             |it: &&CorruptReplica| it.place == from && it.reason == CorruptReason::CorruptionReported;
         let rotten = self.redundancy.corrupt.of(id).iter().find(is_rotten).copied();
         let is_superfluous = self.redundancy.excess.contains(id, from);
+        self.follow_deletion(self.storages.get(to).server, id, from, to);
         self.remove_place(slot, from);
         self.keeping_count(slot, |map| {
             map.arena.add_place(slot, to);
@@ -293,12 +300,16 @@ impl BlockMap {
         if is_superfluous {
             self.redundancy.excess.insert(id, to);
         }
-        self.follow_deletion(self.storages.get(to).server, id, from, to);
     }
 
     pub(crate) fn note_seen(&mut self, slot: u32, place: u32) {
+        self.storages.get_mut(place).reports_mut().for_each(|report| _ = report.seen.insert(slot));
+    }
+
+    /// A report that is under way will not lack what was just heard of an unfinished block.
+    fn note_unfinished(&mut self, place: u32, id: BlockId) {
         if let Some(report) = &mut self.storages.get_mut(place).full_report {
-            report.seen.insert(slot);
+            report.unfinished.insert(id);
         }
     }
 
@@ -315,9 +326,8 @@ impl BlockMap {
         self.redundancy.excess.remove(id, place);
         let storage = self.storages.get_mut(place);
         storage.blocks -= 1;
-        if let Some(report) = &mut storage.full_report {
-            report.seen.remove(slot);
-        }
+        storage.reports_mut().for_each(|report| report.seen.remove(slot));
+        self.lose_place_of_order(id, place);
         true
     }
 

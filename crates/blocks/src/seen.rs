@@ -34,6 +34,23 @@ impl Seen {
         new
     }
 
+    /// Leaves what is in both.
+    pub fn retain(&mut self, other: &Self) {
+        let mut count = 0;
+        for (at, chunk) in self.chunks.iter_mut().enumerate() {
+            match (chunk.as_mut(), other.chunks.get(at).and_then(Option::as_ref)) {
+                (Some(words), Some(others)) => {
+                    for (word, other) in words.iter_mut().zip(others.iter()) {
+                        *word &= other;
+                        count += word.count_ones();
+                    }
+                }
+                _ => *chunk = None,
+            }
+        }
+        self.count = count;
+    }
+
     pub fn remove(&mut self, slot: u32) {
         let (chunk, word, bit) = place(slot);
         if let Some(words) = self.chunks.get_mut(chunk).and_then(Option::as_mut)

@@ -24,10 +24,12 @@ pub struct Order {
 #[derive(Clone, Copy, Debug)]
 pub struct Deletion {
     pub stamp: GenerationStamp,
-    /// `None` if that storage has failed after the order went out.
+    /// `None` if it is not known to be anywhere any more.
     pub place: Option<u32>,
-    /// The full report that has named the replica last, since the order went out; 0: none.
-    pub named_by: u64,
+    /// The number of orders that have gone out and of which no deletion was told.
+    pub orders: u32,
+    /// When the last order went out.
+    pub ordered_at: Moment,
 }
 
 pub struct Server {
@@ -52,6 +54,12 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
+    /// It was told to register, and has not done so. It gets no orders before.
+    pub is_to_register: bool,
+    /// A heartbeat of this session has named its storages.
+    pub has_named_storages: bool,
+    /// The names of storages that were lost in this session.
+    pub lost_storages: Vec<Arc<str>>,
     /// Its last report contradicts an earlier one, so it is asked to report everything anew.
     pub contradicts: bool,
     /// When it was last asked to report anew for that reason.
@@ -154,6 +162,9 @@ impl Servers {
             recoveries: Vec::new(),
             balancing_rate: None,
             lease: None,
+            is_to_register: false,
+            has_named_storages: false,
+            lost_storages: Vec::new(),
             contradicts: false,
             last_asked: None,
             heard_on: None,

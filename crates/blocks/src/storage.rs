@@ -43,6 +43,14 @@ pub struct Storage {
     pub skipped: Amount,
     /// A full report under way, or done and waiting for the sweep that forgets what it did not name.
     pub full_report: Option<Box<Report>>,
+    /// Earlier reports that are done and wait for that sweep, as one: another one was begun before the sweep had passed.
+    pub lacking: Option<Box<Report>>,
+    /// A heartbeat of this session has named the storage. One that is known by reports alone may have failed since they were made.
+    pub is_named: bool,
+    /// Heartbeats since then that did not name it.
+    pub unnamed: u8,
+    /// A full report has made the storage surely known, or will as soon as a heartbeat names the storage.
+    pub is_reported: bool,
     /// Blocks promised to it and not yet reported, in the current period and the one before.
     promised: [u32; 2],
 }
@@ -55,7 +63,39 @@ impl Storage {
     /// Whether a replica that is recorded here is believed to be here: the storage is not lost, and no full report lacks the replica. Both
     /// are true at once for all blocks, while their records still name the storage until the sweep has passed.
     pub fn is_known_to_hold(&self, slot: u32) -> bool {
-        self.is_live() && !self.full_report.as_ref().is_some_and(|report| report.is_missing(slot))
+        let mut reports = self.full_report.iter().chain(&self.lacking);
+        self.is_live() && !reports.any(|report| report.is_missing(slot))
+    }
+
+    pub fn reports_mut(&mut self) -> impl Iterator<Item = &mut Report> {
+        self.full_report.iter_mut().chain(&mut self.lacking).map(|report| &mut **report)
+    }
+
+    /// Another full report begins. What a whole one lacked goes on to be missing until the sweep has passed.
+    pub fn begin_report(&mut self, report: Report) {
+        if let Some(before) = self.full_report.replace(Box::new(report)).filter(|before| before.is_whole()) {
+            self.lacking = Some(match self.lacking.take() {
+                Some(earlier) => Box::new(earlier.and(*before)),
+                None => before,
+            });
+        }
+    }
+
+    /// Its contents are not surely known until a full report has come.
+    pub fn become_stale(&mut self) {
+        (self.stale, self.is_reported) = (true, false);
+    }
+
+    /// A full report has come that shows what it holds.
+    pub fn note_reported(&mut self) {
+        self.is_reported = true;
+        self.stale = !self.is_named;
+    }
+
+    /// A heartbeat names the storage.
+    pub fn note_named(&mut self) {
+        (self.is_named, self.unnamed) = (true, 0);
+        self.stale &= !self.is_reported;
     }
 
     pub fn promise(&mut self) {
@@ -116,6 +156,10 @@ impl Storages {
             is_incomplete: false,
             skipped: Amount::default(),
             full_report: None,
+            lacking: None,
+            is_named: false,
+            unnamed: 0,
+            is_reported: false,
             promised: [0; 2],
         };
         match self.free.pop() {
@@ -134,6 +178,7 @@ impl Storages {
         let storage = self.get_mut(index);
         storage.life = Life::Retired(until);
         storage.full_report = None;
+        storage.lacking = None;
     }
 
     /// Frees what the sweeper, now at `lap`, has cleaned of.

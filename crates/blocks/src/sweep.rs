@@ -89,6 +89,7 @@ impl BlockMap {
             .iter_mut()
             .filter_map(|(place, storage)| Some((place, storage.full_report.take_if(|it| it.swept_by(at))?)))
             .collect();
+        self.storages.iter_mut().for_each(|(_, storage)| _ = storage.lacking.take_if(|it| it.swept_by(at)));
         for (place, report) in swept {
             self.note_reported(place, &report);
         }

@@ -75,7 +75,7 @@ impl BlockMap {
         self.forget_orders();
         self.takeover = Some(Takeover { grace_until: now.plus_ms(self.config.takeover_grace_ms) });
         if !self.config.rules.break_rule(Broken::TakeoverTrustsReports) {
-            self.storages.iter_mut().for_each(|(_, storage)| storage.stale = true);
+            self.storages.iter_mut().for_each(|(_, storage)| storage.become_stale());
         }
         for place in self.storages.iter().map(|(place, _)| place).collect::<Vec<_>>() {
             self.distrust_report(place);
@@ -145,9 +145,8 @@ impl BlockMap {
     /// A report has come in whole, and what it did not name has been forgotten.
     pub(crate) fn note_reported(&mut self, place: u32, report: &Report) {
         let commanding = self.commanding;
-        let storage = self.storages.get_mut(place);
         if report.is_unfenced || !commanding {
-            storage.stale = false;
+            self.storages.get_mut(place).note_reported();
         }
     }
 
@@ -164,7 +163,6 @@ impl BlockMap {
     fn forget_orders(&mut self) {
         for server in self.servers.iter_mut() {
             server.deletions.clear();
-            server.ordered.clear();
             server.orders.clear();
             server.recoveries.clear();
         }
@@ -177,6 +175,7 @@ impl BlockMap {
         self.redundancy.pending.clear();
         self.newcomers.forget_samples();
         self.redundancy.excess.clear();
+        self.mark_ordered();
         self.redundancy.undecided.clear();
         self.constructions.forget_recoveries();
         self.forget_held();

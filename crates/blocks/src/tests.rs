@@ -2,21 +2,25 @@
 
 mod cluster;
 mod copying;
+mod doubt;
 mod forged;
 mod hostile_reports;
 mod knowing;
 mod late_words;
 #[cfg(feature = "broken")]
 mod left_out;
+mod lost_storages;
 mod moved;
 mod newcomers;
 mod ordered;
 mod placing;
 mod policies;
 mod random;
+mod random_orders;
 mod reconsidered;
 mod standby;
 mod starting;
 mod takeover;
 mod unknown;
+mod whole_reports;
 mod writing;

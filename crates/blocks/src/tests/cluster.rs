@@ -85,6 +85,60 @@ pub fn heartbeat_of(server: u16) -> Heartbeat {
     Heartbeat { storages: vec![report], xceivers: 1, ..Heartbeat::default() }
 }
 
+/// The second storage of data servers that have two.
+pub const SECOND: &str = "DS-second";
+
+pub fn two_storages(server: u16) -> Heartbeat {
+    let mut heartbeat = heartbeat_of(server);
+    let second = StorageReport { id: SECOND.into(), ..heartbeat.storages[0].clone() };
+    heartbeat.storages.push(second);
+    heartbeat
+}
+
+/// What single storages and single heartbeats tell; neither the clock nor the broom goes on.
+impl Cluster {
+    /// A heartbeat of a server with this much room; returns the blocks that it is ordered to delete.
+    pub fn beat(&mut self, server: u16, remaining: u64) -> Vec<u64> {
+        let mut heartbeat = heartbeat_of(server);
+        heartbeat.storages[0].remaining = remaining;
+        self.beat_with(server, &heartbeat)
+    }
+
+    pub fn beat_with(&mut self, server: u16, heartbeat: &Heartbeat) -> Vec<u64> {
+        let commands = self.speak(server, |map, id, now| map.heartbeat(id, heartbeat, now)).unwrap();
+        self.check();
+        let commands: Vec<_> = commands.into_iter().map(|command| (server, command)).collect();
+        deletions(&commands).into_iter().map(|(_, id)| id).collect()
+    }
+
+    pub fn report_of(&mut self, server: u16, storage: &str, replicas: &[ReportedReplica]) {
+        let done = self.speak(server, |map, id, now| {
+            let report = map.begin_report(id, storage, StorageType::Disk, 0, now)?;
+            map.report_slice(report, replicas, now)?;
+            map.finish_report(report, now)
+        });
+        done.unwrap();
+        self.check();
+    }
+
+    pub fn tell_of(&mut self, server: u16, storage: &str, increments: &[Increment]) {
+        let said = self.speak(server, |map, id, now| {
+            map.incremental_report(id, storage, StorageType::Disk, increments, now)
+        });
+        said.unwrap();
+        self.check();
+    }
+
+    pub fn sweep(&mut self) {
+        while self.map.sweep(10, self.now) {}
+        self.check();
+    }
+
+    pub fn live(&self, id: u64) -> usize {
+        self.map.replicas(BlockId(id)).unwrap().live
+    }
+}
+
 impl Cluster {
     pub fn empty(config: Config) -> Self {
         let now = Moment::from_ms(1_000_000);

@@ -4,48 +4,20 @@ use super::cluster::*;
 use crate::*;
 use base::BlockId;
 
-const SECOND: &str = "DS-second";
-
-fn storages_of(server: u16, first: StorageState) -> Heartbeat {
-    let mut heartbeat = heartbeat_of(server);
-    let second = StorageReport { id: SECOND.into(), ..heartbeat.storages[0].clone() };
-    heartbeat.storages[0].state = first;
-    heartbeat.storages.push(second);
-    heartbeat
-}
-
 /// Server 1 has two storages. Block 1 is on the first of them, and on another server.
 fn cluster() -> Cluster {
     let mut cluster = Cluster::with_servers(config(), 3);
-    let heartbeat = storages_of(1, StorageState::Normal);
-    cluster.speak(1, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap();
-    report_second(&mut cluster, &[]);
+    cluster.beat_with(1, &two_storages(1));
+    cluster.report_of(1, SECOND, &[]);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     cluster
 }
 
-fn report_second(cluster: &mut Cluster, replicas: &[ReportedReplica]) {
-    let done = cluster.speak(1, |map, id, now| {
-        let report = map.begin_report(id, SECOND, StorageType::Disk, 0, now)?;
-        map.report_slice(report, replicas, now)?;
-        map.finish_report(report, now)
-    });
-    done.unwrap();
-    cluster.check();
-}
-
-fn tell_of_second(cluster: &mut Cluster, increments: &[Increment]) {
-    let said = cluster
-        .speak(1, |map, id, now| map.incremental_report(id, SECOND, StorageType::Disk, increments, now));
-    said.unwrap();
-    cluster.check();
-}
-
 /// Server 1 is the one that is told to delete its replica, because it is full.
 fn order_first(cluster: &mut Cluster) {
-    let mut full = storages_of(1, StorageState::Normal);
+    let mut full = two_storages(1);
     full.storages.iter_mut().for_each(|storage| storage.remaining = 1);
-    cluster.speak(1, |map, id, now| map.heartbeat(id, &full, now)).unwrap();
+    cluster.beat_with(1, &full);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     assert_eq!(deletions(&cluster.pass(100, &[1, 2])), [(1, 1)]);
 }
@@ -60,14 +32,14 @@ fn live_and_excess(cluster: &Cluster) -> (usize, usize) {
 fn a_deletion_on_another_storage_does_not_end_the_doubt() {
     let mut cluster = cluster();
     order_first(&mut cluster);
-    tell_of_second(&mut cluster, &[received(block(1, 5))]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
     cluster.tell(1, &[Increment::Deleted(block(1, 5))]);
-    report_second(&mut cluster, &[finalized(block(1, 5))]);
+    cluster.report_of(1, SECOND, &[finalized(block(1, 5))]);
     assert_eq!(live_and_excess(&cluster), (1, 1), "it is to go, and does not count again");
     cluster.map.set_replication(BlockId(1), 2, cluster.now);
     assert_eq!(live_and_excess(&cluster), (1, 1), "not even if it is needed");
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    tell_of_second(&mut cluster, &[Increment::Deleted(block(1, 5))]);
+    cluster.tell_of(1, SECOND, &[Increment::Deleted(block(1, 5))]);
     assert_eq!(live_and_excess(&cluster), (1, 0));
 }
 
@@ -82,14 +54,14 @@ fn a_replica_that_is_to_go_may_be_moved_before() {
     };
     assert_eq!(goes, uuid(2), "the one with less room");
     let mut cluster = self::cluster();
-    let mut full = storages_of(1, StorageState::Normal);
+    let mut full = two_storages(1);
     full.storages.iter_mut().for_each(|storage| storage.remaining = 1);
-    cluster.speak(1, |map, id, now| map.heartbeat(id, &full, now)).unwrap();
+    cluster.beat_with(1, &full);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    tell_of_second(&mut cluster, &[received(block(1, 5))]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
     assert_eq!(live_and_excess(&cluster), (1, 1));
     assert_eq!(deletions(&cluster.pass(100, &[1, 2])), [(1, 1)]);
-    tell_of_second(&mut cluster, &[Increment::Deleted(block(1, 5))]);
+    cluster.tell_of(1, SECOND, &[Increment::Deleted(block(1, 5))]);
     assert_eq!(live_and_excess(&cluster), (1, 0));
 }
 
@@ -98,7 +70,7 @@ fn a_replica_that_is_to_go_may_be_moved_before() {
 fn a_damaged_replica_that_is_moved_stays_damaged() {
     let mut cluster = cluster();
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
-    tell_of_second(&mut cluster, &[received(block(1, 5))]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
     let replicas = cluster.map.replicas(BlockId(1)).unwrap();
     assert_eq!((replicas.live, replicas.corrupt), (1, 1));
 }
@@ -109,11 +81,11 @@ fn a_damaged_replica_that_is_moved_stays_damaged() {
 fn a_storage_that_fails_does_not_leave_the_deletion_in_doubt_for_ever() {
     let mut cluster = cluster();
     order_first(&mut cluster);
-    let failed = storages_of(1, StorageState::Failed);
+    let mut failed = two_storages(1);
+    failed.storages[0].state = StorageState::Failed;
     let answer = cluster.speak(1, |map, id, now| map.heartbeat(id, &failed, now)).unwrap();
     assert!(matches!(answer[..], [Command::Register]), "{answer:?}");
-    while cluster.map.sweep(10, cluster.now) {}
-    cluster.check();
+    cluster.sweep();
 
     // Another server has a new storage, which takes the number of the one that failed. What is there counts.
     let second = StorageReport { id: "DS-other".into(), ..heartbeat_of(3).storages[0].clone() };
@@ -128,7 +100,7 @@ fn a_storage_that_fails_does_not_leave_the_deletion_in_doubt_for_ever() {
     cluster.map.set_replication(BlockId(1), 3, cluster.now);
 
     cluster.start(1);
-    report_second(&mut cluster, &[]);
+    cluster.report_of(1, SECOND, &[]);
     let copies = transfers(&cluster.pass(300, &[1, 2, 3]));
     assert!(matches!(&copies[..], [(_, 1, to)] if *to == [uuid(1)]), "{copies:?}");
 }
@@ -139,9 +111,10 @@ fn a_storage_that_fails_does_not_leave_the_deletion_in_doubt_for_ever() {
 fn a_storage_that_fails_does_not_end_the_doubt_about_a_replica_on_another() {
     let mut cluster = cluster();
     order_first(&mut cluster);
-    let failed = storages_of(1, StorageState::Failed);
+    let mut failed = two_storages(1);
+    failed.storages[0].state = StorageState::Failed;
     cluster.speak(1, |map, id, now| map.heartbeat(id, &failed, now)).unwrap();
-    report_second(&mut cluster, &[finalized(block(1, 5))]);
+    cluster.report_of(1, SECOND, &[finalized(block(1, 5))]);
     assert_eq!(live_and_excess(&cluster).0, 1);
     assert!(deletions(&cluster.pass(300, &[2])).is_empty());
 }

@@ -163,3 +163,22 @@ fn readers_are_sent_to_newcomers_last() {
         assert_eq!(&**located.locations[2].server.uuid(), "uuid-3");
     }
 }
+
+/// A newcomer claims one block, and the sample of it does not come. It is asked for again until the newcomer is doubted, so that the block does not
+/// stay undecided for ever.
+#[test]
+fn a_newcomer_without_candidates_is_not_on_trial_for_ever() {
+    let mut cluster = Cluster::with_servers(Config { pending_timeout_ms: 500, ..config() }, 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.start(5);
+    cluster.report(5, &[finalized(block(1, 5))]);
+    // The sample is ordered, and does not arrive.
+    let asked = transfers(&cluster.pass(2_000, &[1, 2, 3, 5]));
+    assert!(!asked.is_empty());
+    let later = cluster.pass(20_000, &[1, 2, 3, 5]);
+    cluster.start(5); // not even a restart helps
+    cluster.report(5, &[finalized(block(1, 5))]);
+    let still_later = cluster.pass(20_000, &[1, 2, 3, 5]);
+    let nothing = [later, still_later].iter().all(|it| deletions(it).is_empty() && transfers(it).is_empty());
+    assert!(!nothing, "it is never asked again, and what is too much never goes");
+}

@@ -78,9 +78,9 @@ pub fn a_replica_that_is_needed_again_is_not_ordered_to_go_once_more() {
     cluster.add_stored(block(1, 5), 2, &[1, 2, 3]);
     let lost = deletions(&cluster.pass(100, &[1, 2, 3]));
     let [(last, 1)] = lost[..] else { panic!("one of three goes: {lost:?}") };
-    cluster.pass(3_000, &[last]);
+    let mut commands = cluster.pass(3_000, &[last]);
     cluster.report(last, &[finalized(block(1, 5))]);
-    let commands = cluster.pass(100, &[last]);
+    commands.extend(cluster.pass(100, &[last]));
     assert!(deletions(&commands).is_empty(), "{commands:?}");
     assert!(commands.iter().any(|(_, command)| matches!(command, Command::Register)), "{commands:?}");
     cluster.start(last);

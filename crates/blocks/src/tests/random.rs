@@ -181,6 +181,10 @@ impl Run {
     fn start(&mut self) {
         let Some(server) = (1..=SERVERS).find(|server| !self.world.up.contains(server)) else { return };
         self.world.up.insert(server);
+        self.register(server);
+    }
+
+    fn register(&mut self, server: u16) {
         let registration = (*self.cluster.map.server(&uuid(server)).unwrap().registration).clone();
         self.cluster.map.register(registration, session(server), self.cluster.now).unwrap();
         let commands = self.cluster.heartbeat(server);
@@ -198,6 +202,11 @@ impl Run {
     }
 
     fn obey(&mut self, commands: Vec<(u16, Command)>) {
+        for (server, command) in &commands {
+            if matches!(command, Command::Register) {
+                self.register(*server);
+            }
+        }
         for (server, id) in deletions(&commands) {
             if self.world.disks.get_mut(&server).unwrap().remove(&id) {
                 self.cluster.tell(server, &[Increment::Deleted(block(id, id))]);

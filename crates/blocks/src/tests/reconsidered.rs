@@ -4,10 +4,6 @@ use super::cluster::*;
 use crate::*;
 use base::{BlockId, InodeId};
 
-fn live(cluster: &Cluster) -> usize {
-    cluster.map.replicas(BlockId(1)).unwrap().live
-}
-
 /// The data server that is to be told to delete its replica, and has not been told yet.
 fn to_be_told(cluster: &Cluster) -> u16 {
     match &cluster.map.deletions()[..] {
@@ -29,7 +25,7 @@ pub fn an_order_does_not_go_out_while_the_other_replica_is_not_surely_there() {
     cluster.report(stays, &[]);
     assert!(deletions(&cluster.pass(300, &[1, 2])).is_empty(), "it is the last one");
     assert_eq!(cluster.holders(1), [goes]);
-    assert_eq!(live(&cluster), 1);
+    assert_eq!(cluster.live(1), 1);
 }
 
 /// As above, and the other server comes back with its replica: one of the two goes after all.
@@ -55,7 +51,7 @@ fn an_order_does_not_go_out_when_the_server_of_the_other_replica_is_lost() {
     cluster.speak(3 - goes, |map, id, _| map.give_up_server(id)).unwrap();
     assert!(cluster.heartbeat(goes).is_empty(), "it is the last one");
     cluster.check();
-    assert_eq!(live(&cluster), 1);
+    assert_eq!(cluster.live(1), 1);
 }
 
 /// A damaged replica is to go because a good one is there. It is not gone when the good one's server starts anew, and comes back empty.
@@ -78,7 +74,7 @@ pub fn a_replica_that_a_full_report_lacks_does_not_count() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
     cluster.report(1, &[]);
-    assert_eq!(live(&cluster), 2);
+    assert_eq!(cluster.live(1), 2);
     cluster.map.set_replication(BlockId(1), 2, cluster.now);
     assert!(cluster.map.deletions().is_empty());
     assert!(deletions(&cluster.pass(300, &[1, 2, 3])).is_empty());
@@ -94,7 +90,7 @@ fn a_replica_that_a_full_report_lacks_is_not_taken_back() {
     cluster.report(goes, &[finalized(block(1, 5))]);
     cluster.report(goes, &[]);
     cluster.map.set_replication(BlockId(1), 3, cluster.now);
-    assert_eq!(live(&cluster), 2);
+    assert_eq!(cluster.live(1), 2);
 }
 
 /// The order was lost. It is not repeated while the other replica is not surely there.
@@ -136,5 +132,5 @@ fn a_block_that_is_told_anew_is_not_deleted() {
     cluster.report(1, &[finalized(block(1, 5))]);
     cluster.report(2, &[finalized(block(1, 5))]);
     assert!(deletions(&cluster.pass(100, &[1, 2])).is_empty());
-    assert_eq!(live(&cluster), 2);
+    assert_eq!(cluster.live(1), 2);
 }

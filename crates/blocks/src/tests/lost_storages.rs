@@ -1,0 +1,94 @@
+//! Stories of storages that are lost while their data server lives.
+
+use super::cluster::*;
+use crate::*;
+use base::BlockId;
+
+/// A full report is under way when a volume fails, and the heartbeat that tells of the failure arrives first. The storage does not come back with
+/// the report.
+#[test]
+fn a_report_that_was_made_before_its_storage_failed_does_not_bring_the_storage_back() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.beat_with(1, &two_storages(1));
+    cluster.report_of(1, SECOND, &[]);
+    cluster.tell_of(1, SECOND, &[]);
+    cluster.add_stored(block(1, 5), 2, &[2]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
+    assert_eq!(cluster.live(1), 2);
+    let failed = Heartbeat { failed_volumes: 1, ..heartbeat_of(1) };
+    cluster.beat_with(1, &failed);
+    cluster.sweep();
+    assert_eq!(cluster.live(1), 1);
+
+    cluster.report_of(1, SECOND, &[finalized(block(1, 5))]); // made before
+    for _ in 0..100 {
+        cluster.now = cluster.now.plus_ms(100);
+        cluster.beat_with(1, &failed);
+        cluster.beat(2, 1);
+        cluster.report_of(1, &storage(1), &[]);
+        cluster.sweep();
+    }
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    let told = cluster.beat(2, 1);
+    assert!(told.is_empty(), "the last replica is ordered to go");
+    assert_eq!(cluster.live(1), 1, "the disk has failed long ago");
+}
+
+/// News of a single replica waited when the volume failed. It does not bring the storage back for long.
+#[test]
+fn nor_does_news_of_a_single_replica() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.beat_with(1, &two_storages(1));
+    cluster.report_of(1, SECOND, &[]);
+    cluster.add_stored(block(1, 5), 2, &[2]);
+    let failed = Heartbeat { failed_volumes: 1, ..heartbeat_of(1) };
+    cluster.beat_with(1, &failed);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
+    for _ in 0..100 {
+        cluster.now = cluster.now.plus_ms(100);
+        cluster.beat_with(1, &failed);
+        cluster.beat(2, 1);
+        cluster.report_of(1, &storage(1), &[]);
+        cluster.sweep();
+    }
+    assert_eq!(cluster.live(1), 1, "the disk has failed long ago, and the block is not copied");
+}
+
+/// A data server is stopped, one of its volumes is taken from its configuration, and it starts again within ten minutes. The storage is in no heartbeat
+/// any more, and its replicas do not count.
+#[test]
+fn a_storage_that_is_not_there_after_a_restart_does_not_count() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.beat_with(1, &two_storages(1));
+    cluster.report_of(1, SECOND, &[]);
+    cluster.add_stored(block(1, 5), 2, &[2]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
+    cluster.start(1); // its heartbeats name the first storage only
+    cluster.report(1, &[]);
+    let commands = cluster.pass(20_000, &[1, 2, 3]);
+    cluster.report(1, &[]);
+    assert_eq!(cluster.live(1), 1, "nobody has spoken of that storage since");
+    assert!(!transfers(&commands).is_empty(), "a copy is ordered");
+}
+
+/// A heartbeat that was under way for long arrives last. It was sent while a volume was broken. The storage that is there again is lost for it, and
+/// then the data server is asked to begin anew, because nobody knows what the storage holds.
+#[test]
+fn a_late_heartbeat_does_not_make_a_storage_seem_lost_for_hours() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.beat_with(1, &two_storages(1));
+    cluster.report_of(1, SECOND, &[]);
+    cluster.add_stored(block(1, 5), 1, &[]);
+    cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
+    let late = Heartbeat { failed_volumes: 1, ..heartbeat_of(1) };
+    cluster.beat_with(1, &late);
+    let mut asked = false;
+    for _ in 0..100 {
+        cluster.now = cluster.now.plus_ms(100);
+        let heartbeat = two_storages(1);
+        let commands = cluster.speak(1, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap();
+        asked |= commands.iter().any(|command| matches!(command, Command::Register));
+        cluster.sweep();
+    }
+    assert!(asked || cluster.map.replicas(BlockId(1)).is_some_and(|it| it.live == 1), "the block seems lost");
+}

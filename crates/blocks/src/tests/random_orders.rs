@@ -1,0 +1,507 @@
+//! Random histories of data servers that carry orders out late, lose answers, and report early, against a model of their disks. Checked at
+//! every step: the map is consistent, no order goes out that leaves fewer sure replicas than are wanted, and nothing counts that is gone or
+//! may go. At the end, when all is well: every block has the replicas that are wanted.
+
+use super::cluster::*;
+use crate::{random::Random, *};
+use base::{BlockId, Epoch, InodeId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const SERVERS: u16 = 4;
+const BLOCKS: u64 = 4;
+
+enum Message {
+    News(usize, Increment),
+    Full(Vec<Vec<u64>>),
+}
+
+#[derive(Default)]
+struct Node {
+    /// The storage of each replica.
+    disk: BTreeMap<u64, usize>,
+    rotten: BTreeSet<u64>,
+    /// Orders to delete that have arrived, or are under way. A lost answer is not here.
+    inbox: VecDeque<u64>,
+    /// What it says, in order.
+    outbox: VecDeque<Message>,
+    remaining: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Mode {
+    /// Orders are carried out late.
+    lag: bool,
+    moves: bool,
+    /// A move is told by the next full report only, as by Hadoop's DiskBalancer.
+    silent: bool,
+    takeovers: bool,
+    reopens: bool,
+    rot: bool,
+}
+
+struct Run {
+    cluster: Cluster,
+    nodes: BTreeMap<u16, Node>,
+    wanted: BTreeMap<u64, u16>,
+    random: Random,
+    mode: Mode,
+    epoch: u64,
+    log: Vec<String>,
+}
+
+fn name(server: u16, at: usize) -> String {
+    format!("DS-{server}-{at}")
+}
+
+impl Run {
+    fn new(seed: u64, mode: Mode) -> Self {
+        let config = Config { pending_timeout_ms: 2_000, ..config() };
+        let mut cluster = Cluster::empty(config);
+        cluster.map.activate(cluster.now);
+        let mut run = Self {
+            nodes: (1..=SERVERS).map(|server| (server, Node { remaining: 50, ..Node::default() })).collect(),
+            wanted: BTreeMap::new(),
+            random: Random::new(seed),
+            mode,
+            epoch: 1,
+            log: Vec::new(),
+            cluster,
+        };
+        for server in 1..=SERVERS {
+            run.register(server);
+            run.deliver_all(server);
+            run.cluster.pass_trial(server);
+        }
+        for id in 1..=BLOCKS {
+            let replication = 1 + run.random.below(3) as u16;
+            run.wanted.insert(id, replication);
+            let map = &mut run.cluster.map;
+            map.add_block(
+                block(id, 0),
+                InodeId(1),
+                replication,
+                BlockState::UnderConstruction,
+                &[],
+                run.cluster.now,
+            );
+            for server in 1..=replication {
+                run.nodes.get_mut(&server).unwrap().disk.insert(id, 0);
+                run.say(server, Message::News(0, received(block(id, id))));
+                run.deliver_all(server);
+            }
+            run.cluster.map.commit(block(id, id), run.cluster.now);
+        }
+        run
+    }
+
+    fn say(&mut self, server: u16, message: Message) {
+        self.nodes.get_mut(&server).unwrap().outbox.push_back(message);
+    }
+
+    fn beat(&self, server: u16) -> Heartbeat {
+        let report = |at| StorageReport {
+            id: name(server, at).as_str().into(),
+            capacity: 100 * GIB,
+            remaining: self.nodes[&server].remaining * GIB,
+            ..StorageReport::default()
+        };
+        Heartbeat { storages: vec![report(0), report(1)], xceivers: 1, ..Heartbeat::default() }
+    }
+
+    fn picture(&self, server: u16) -> Message {
+        let of = |at| {
+            self.nodes[&server].disk.iter().filter(|(_, held)| **held == at).map(|(id, _)| *id).collect()
+        };
+        Message::Full(vec![of(0), of(1)])
+    }
+
+    /// The data server begins a session: all that it was ordered before is done or dropped.
+    fn register(&mut self, server: u16) {
+        self.log.push(format!("{server} registers"));
+        let registration = Registration {
+            uuid: uuid(server).as_str().into(),
+            ip: ip(server).as_str().into(),
+            host_name: format!("host{server}").as_str().into(),
+            transfer_port: 9866,
+            ..Registration::default()
+        };
+        self.nodes.get_mut(&server).unwrap().outbox.clear();
+        self.cluster.map.register(registration, session(server), self.cluster.now).unwrap();
+        self.heartbeat(server, false);
+        let picture = self.picture(server);
+        self.say(server, picture);
+    }
+
+    fn sure(&self, id: u64) -> Vec<u16> {
+        let is_sure = |(_, node): &(&u16, &Node)| {
+            node.disk.contains_key(&id) && !node.rotten.contains(&id) && !node.inbox.contains(&id)
+        };
+        self.nodes.iter().filter(is_sure).map(|(server, _)| *server).collect()
+    }
+
+    fn heartbeat(&mut self, server: u16, may_be_lost: bool) {
+        let heartbeat = self.beat(server);
+        let commands = self.cluster.speak(server, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap();
+        let is_lost = may_be_lost && self.random.below(4) == 0;
+        for command in commands {
+            match command {
+                Command::Register if !is_lost => {
+                    while !self.nodes[&server].inbox.is_empty() {
+                        self.carry_out(server);
+                    }
+                    self.register(server);
+                }
+                Command::Invalidate(blocks) => {
+                    for block in blocks {
+                        let id = block.id.0;
+                        self.log.push(format!("{server} is ordered to delete {id}, lost: {is_lost}"));
+                        let is_good = self.nodes[&server].disk.contains_key(&id)
+                            && !self.nodes[&server].rotten.contains(&id);
+                        self.nodes.get_mut(&server).unwrap().inbox.push_back(id);
+                        let sure = self.sure(id);
+                        let wanted = usize::from(self.wanted[&id]);
+                        assert!(
+                            !is_good || sure.len() >= wanted,
+                            "block {id}: {server} is ordered to delete it, {sure:?} are sure, {wanted} are wanted\n{}",
+                            self.story()
+                        );
+                        if is_lost {
+                            self.nodes.get_mut(&server).unwrap().inbox.pop_back();
+                        }
+                        if !self.mode.lag {
+                            while !self.nodes[&server].inbox.is_empty() {
+                                self.carry_out(server);
+                            }
+                        }
+                    }
+                }
+                Command::Transfer(transfers) if !is_lost => {
+                    for transfer in transfers {
+                        let id = transfer.block.id.0;
+                        let from = &self.nodes[&server];
+                        let may = from.disk.contains_key(&id) && !from.rotten.contains(&id);
+                        for target in transfer.targets {
+                            let to: u16 = target.server.uuid().trim_start_matches("uuid-").parse().unwrap();
+                            if may && !self.nodes[&to].disk.contains_key(&id) && self.random.below(4) > 0 {
+                                self.log.push(format!("{id} is copied from {server} to {to}"));
+                                let at = self.random.below(2);
+                                self.nodes.get_mut(&to).unwrap().disk.insert(id, at);
+                                self.say(to, Message::News(at, received(block(id, id))));
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn carry_out(&mut self, server: u16) {
+        let node = self.nodes.get_mut(&server).unwrap();
+        let Some(id) = node.inbox.pop_front() else { return };
+        self.log.push(format!("{server} deletes {id}"));
+        node.rotten.remove(&id);
+        if let Some(at) = node.disk.remove(&id) {
+            self.say(server, Message::News(at, Increment::Deleted(block(id, id))));
+        }
+    }
+
+    fn deliver(&mut self, server: u16) {
+        if !self.cluster.map.server(&uuid(server)).is_some_and(|face| face.alive) {
+            return; // It is refused, and registers with its next heartbeat.
+        }
+        let Some(message) = self.nodes.get_mut(&server).unwrap().outbox.pop_front() else { return };
+        match message {
+            Message::News(at, news) => {
+                self.log.push(format!("{server} tells {news:?} on {at}"));
+                self.cluster
+                    .speak(server, |map, id, now| {
+                        map.incremental_report(id, &name(server, at), StorageType::Disk, &[news], now)
+                    })
+                    .unwrap();
+            }
+            Message::Full(storages) => {
+                self.log.push(format!("{server} reports {storages:?}"));
+                for (at, ids) in storages.iter().enumerate() {
+                    let rows: Vec<ReportedReplica> =
+                        ids.iter().map(|id| finalized(block(*id, *id))).collect();
+                    self.cluster
+                        .speak(server, |map, id, now| {
+                            let report =
+                                map.begin_report(id, &name(server, at), StorageType::Disk, 0, now)?;
+                            map.report_slice(report, &rows, now)?;
+                            map.finish_report(report, now)
+                        })
+                        .unwrap();
+                    self.check();
+                    if self.random.below(2) == 0 {
+                        while self.cluster.map.sweep(10, self.cluster.now) {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn deliver_all(&mut self, server: u16) {
+        for _ in 0..self.nodes[&server].outbox.len() {
+            self.deliver(server);
+        }
+    }
+
+    fn step(&mut self) {
+        let server = 1 + self.random.below(usize::from(SERVERS)) as u16;
+        let id = 1 + self.random.below(BLOCKS as usize) as u64;
+        match self.random.below(24) {
+            0..6 => self.heartbeat(server, true),
+            6..8 => self.carry_out(server),
+            8..13 => self.deliver(server),
+            13 => {
+                let picture = self.picture(server);
+                self.log.push(format!("{server} takes a picture"));
+                self.say(server, picture);
+            }
+            14 | 15 => {
+                let replication = 1 + self.random.below(3) as u16;
+                self.log.push(format!("{id} shall have {replication}"));
+                self.wanted.insert(id, replication);
+                self.cluster.map.set_replication(BlockId(id), replication, self.cluster.now);
+            }
+            16 => self.restart(server),
+            17 | 18 => self.nodes.get_mut(&server).unwrap().remaining = 10 + self.random.below(80) as u64,
+            19 if self.mode.moves => self.shift(server, id),
+            20 if self.mode.takeovers => self.take_over(),
+            21 if self.mode.reopens => self.reopen(id),
+            22 if self.mode.rot => self.rot(server, id),
+            _ => self.time_passes(100),
+        }
+        self.check();
+    }
+
+    fn time_passes(&mut self, ms: u64) {
+        // Nobody is taken for dead: what is known of rotten bytes would be forgotten, as in HDFS.
+        for server in 1..=SERVERS {
+            let heartbeat = self.beat(server);
+            self.cluster.speak(server, |map, id, now| map.take_lifeline(id, &heartbeat, now)).unwrap();
+        }
+        self.cluster.now = self.cluster.now.plus_ms(ms);
+        self.cluster.map.tick(self.cluster.now, &|_| 0);
+        while self.random.below(3) > 0 && self.cluster.map.sweep(2, self.cluster.now) {}
+    }
+
+    /// Its queue is lost, and maybe some of its replicas, of which others have one.
+    fn restart(&mut self, server: u16) {
+        self.nodes.get_mut(&server).unwrap().inbox.clear();
+        for id in 1..=BLOCKS {
+            let others = self.sure(id).iter().filter(|other| **other != server).count();
+            if others > 0 && self.random.below(3) == 0 {
+                self.log.push(format!("{server} loses {id}"));
+                let node = self.nodes.get_mut(&server).unwrap();
+                node.disk.remove(&id);
+                node.rotten.remove(&id);
+            }
+        }
+        self.register(server);
+    }
+
+    fn shift(&mut self, server: u16, id: u64) {
+        let node = self.nodes.get_mut(&server).unwrap();
+        if let Some(at) = node.disk.get_mut(&id) {
+            let from = *at;
+            *at = 1 - from;
+            self.log.push(format!("{server} moves {id} from {from}"));
+            if self.mode.silent {
+                return;
+            }
+            self.say(server, Message::News(1 - from, received(block(id, id))));
+            self.say(server, Message::News(from, Increment::Deleted(block(id, id))));
+        }
+    }
+
+    /// What the former active has ordered is not carried out by who has heard of the new one. All hear of it at once.
+    fn take_over(&mut self) {
+        self.log.push("a takeover".into());
+        self.epoch += 1;
+        self.cluster.map.become_listening(self.cluster.now);
+        self.cluster.map.become_commanding(Epoch(self.epoch), self.cluster.now);
+        for server in 1..=SERVERS {
+            let node = self.nodes.get_mut(&server).unwrap();
+            node.inbox.clear();
+            // Pictures of before are sent without a permission of the new active, and show too much: see `is_unfenced`.
+            node.outbox.retain(|message| matches!(message, Message::News(..)));
+            self.heartbeat(server, false);
+        }
+    }
+
+    /// Opened for append with its stamp and closed with nothing written.
+    fn reopen(&mut self, id: u64) {
+        self.log.push(format!("{id} is opened and closed"));
+        self.cluster.map.reopen(block(id, id), &[]);
+        self.check();
+        for _ in 0..self.random.below(4) {
+            let server = 1 + self.random.below(usize::from(SERVERS)) as u16;
+            self.heartbeat(server, true);
+            self.deliver(server);
+            self.check();
+        }
+        self.cluster.map.commit(block(id, id), self.cluster.now);
+        self.cluster.map.complete(BlockId(id), self.cluster.now);
+    }
+
+    fn rot(&mut self, server: u16, id: u64) {
+        let others = self.sure(id).iter().filter(|other| **other != server).count();
+        if others > 1 && self.nodes[&server].disk.contains_key(&id) {
+            self.log.push(format!("{server} has a rotten {id}"));
+            self.cluster.map.report_bad(block(id, id), &uuid(server), None, self.cluster.now);
+            let (map, slot) = (&self.cluster.map, self.cluster.map.arena.find(BlockId(id)).unwrap());
+            let is_known = map.arena.places(slot).iter().any(|place| {
+                map.servers.get(map.storages.get(place).server).face.uuid().as_ref() == uuid(server).as_str()
+                    && map.redundancy.corrupt.contains(BlockId(id), place)
+            });
+            if is_known {
+                self.nodes.get_mut(&server).unwrap().rotten.insert(id);
+            }
+        }
+    }
+
+    fn story(&self) -> String {
+        self.log.iter().rev().take(60).rev().cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    fn check(&self) {
+        if let Err(broken) = self.cluster.map.is_consistent() {
+            panic!("{broken}\n{}", self.story());
+        }
+        let map = &self.cluster.map;
+        for id in 1..=BLOCKS {
+            let Some(slot) = map.arena.find(BlockId(id)) else { continue };
+            for place in map.good_places(slot) {
+                let storage = map.storages.get(place);
+                let server: u16 =
+                    map.servers.get(storage.server).face.uuid().trim_start_matches("uuid-").parse().unwrap();
+                let node = &self.nodes[&server];
+                let is_there = node.disk.contains_key(&id) && !node.inbox.contains(&id);
+                assert!(
+                    is_there || storage.stale || node.rotten.contains(&id),
+                    "block {id} counts on {server}, where it is gone or goes\n{}",
+                    self.story()
+                );
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        for round in 0..60 {
+            for server in 1..=SERVERS {
+                for id in self.nodes[&server].rotten.clone() {
+                    self.cluster.map.report_bad(block(id, id), &uuid(server), None, self.cluster.now);
+                }
+                while !self.nodes[&server].inbox.is_empty() {
+                    self.carry_out(server);
+                }
+                if round % 10 == 9 {
+                    let picture = self.picture(server);
+                    self.say(server, picture);
+                }
+                self.deliver_all(server);
+                self.heartbeat(server, false);
+                self.check();
+            }
+            self.time_passes(500);
+            while self.cluster.map.sweep(10, self.cluster.now) {}
+        }
+        for id in 1..=BLOCKS {
+            let wanted = usize::from(self.wanted[&id]);
+            let sure = self.sure(id);
+            let all = self.nodes.values().filter(|node| node.disk.contains_key(&id)).count();
+            if sure.len() != wanted {
+                for s in 1..=SERVERS {
+                    let m = &self.cluster.map;
+                    let x = m.servers.get(m.servers.find(&uuid(s)).unwrap());
+                    eprintln!(
+                        "DBG {s} contra {} toreg {} asked {:?} orders {} storages {:?}",
+                        x.contradicts,
+                        x.is_to_register,
+                        x.last_asked,
+                        x.orders.len(),
+                        x.storages
+                            .iter()
+                            .map(|p| (
+                                *p,
+                                m.storages.get(*p).stale,
+                                m.storages.get(*p).is_named,
+                                m.storages.get(*p).is_reported
+                            ))
+                            .collect::<Vec<_>>()
+                    );
+                }
+                let m = &self.cluster.map;
+                let slot = m.arena.find(BlockId(id)).unwrap();
+                eprintln!(
+                    "DBG count {:?} pend {:?} queued {} now {:?}",
+                    m.count(slot),
+                    m.redundancy.pending.servers(BlockId(id)),
+                    m.arena.record(slot).is_queued(),
+                    self.cluster.now
+                );
+            }
+            assert!(
+                sure.len() == wanted && all == wanted,
+                "block {id}: {sure:?} of {all}, not {wanted}\n{}",
+                self.story()
+            );
+        }
+    }
+}
+
+/// Histories of each kind. With 3,000 they were played once.
+const HISTORIES: u64 = 40;
+
+fn play(mode: Mode) {
+    for seed in 0..HISTORIES {
+        let ended = std::panic::catch_unwind(|| {
+            let mut run = Run::new(seed, mode);
+            for _ in 0..300 {
+                run.step();
+            }
+            run.settle();
+        });
+        if let Err(why) = ended {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(why);
+        }
+    }
+}
+
+const SIMPLE: Mode =
+    Mode { lag: false, moves: false, silent: false, takeovers: false, reopens: false, rot: false };
+
+#[test]
+fn orders_that_are_lost_and_servers_that_begin_anew() {
+    play(SIMPLE);
+}
+
+#[test]
+fn takeovers_appends_and_rotten_bytes() {
+    play(Mode { takeovers: true, reopens: true, rot: true, ..SIMPLE });
+}
+
+/// Rotten bytes are left out: that they are known goes with the storage that a report says to lack the replica, as in HDFS.
+#[test]
+fn replicas_that_are_moved() {
+    play(Mode { moves: true, takeovers: true, reopens: true, ..SIMPLE });
+}
+
+#[test]
+fn replicas_that_are_moved_without_a_word() {
+    play(Mode { moves: true, silent: true, ..SIMPLE });
+}
+
+#[test]
+fn orders_that_are_carried_out_late() {
+    play(Mode { lag: true, reopens: true, rot: true, ..SIMPLE });
+}
+
+#[test]
+fn orders_that_are_carried_out_late_where_replicas_are_moved_without_a_word() {
+    play(Mode { moves: true, silent: true, lag: true, ..SIMPLE });
+}
