@@ -221,6 +221,10 @@ impl BlockMap {
         if self.may_command() {
             self.order_deletions(slot);
         }
+        for place in self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)) {
+            // Nobody will ask any more whether it is done.
+            self.servers.get_mut(self.storages.get(place).server).ordered.remove(&id);
+        }
         self.forget_block(slot);
     }
 
