@@ -314,7 +314,8 @@ fn dirs_rule(name: &str) -> Option<dirlog::Broken> {
 /// Stories of one namespace over several groups: everything to the end, then what it came to.
 fn run_dirs(stories: &[&dirs::cluster::Story], first: u64, count: u64) -> anyhow::Result<()> {
     let mut failed = 0;
-    let (mut answers, mut changes, mut entries, mut takeovers, mut hellos) = (0, 0, 0, 0, 0);
+    let (mut answers, mut changes, mut entries, mut takeovers, mut hellos, mut log_reads) =
+        (0, 0, 0, 0, 0, 0);
     for story in stories {
         let mut slowest_ms = 0;
         for seed in first..first + count {
@@ -325,6 +326,7 @@ fn run_dirs(stories: &[&dirs::cluster::Story], first: u64, count: u64) -> anyhow
                     entries += outcome.entries;
                     takeovers += outcome.takeovers;
                     hellos += outcome.hellos;
+                    log_reads += outcome.log_reads;
                     slowest_ms = slowest_ms.max(outcome.slowest_ms);
                     continue;
                 }
@@ -339,7 +341,7 @@ fn run_dirs(stories: &[&dirs::cluster::Story], first: u64, count: u64) -> anyhow
     }
     println!(
         "one namespace: {answers} answers, {changes} of them changes, {entries} entries of the directory log, {takeovers} takeovers, {hellos} \
-         Hellos; histories with a fault: {failed}"
+         Hellos, {log_reads} reads of the log; histories with a fault: {failed}"
     );
     if failed == 0 { Ok(()) } else { bail!("{failed} runs failed") }
 }

@@ -112,6 +112,15 @@ fn deposed_actives_speak_for_nobody() {
     assert!((20..120).any(|seed| fails(&seed)), "nobody noticed that HelloUnproved was left out");
 }
 
+/// A root that keeps little in memory reads its log for a group that was cut off. Without that the group would never come back.
+#[test]
+fn groups_that_are_far_behind_are_given_what_is_read_from_the_log() {
+    let story = story("dirs-cuts").expect("it is in the list");
+    let small = |seed| run_with(story, seed, |shape| shape.settings.window_bytes = 0);
+    let reads: u64 = (0..40).map(|seed| small(seed).map_or(0, |outcome| outcome.log_reads)).sum();
+    assert!(reads > 10, "{reads}");
+}
+
 /// A machine that wants its next step at a moment that has passed is stepped without an end. In the first story it is the root, which
 /// waits for one group beside the lapsed lease of another; in the second it is a home whose lease in its own group ran out before it said
 /// Hello.

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Dice, truth::Broken};
 use clients::Client;
-use dirlog::{Dix, Settings};
+use dirlog::{Dix, Settings, root::ReadLog};
 use group::Group;
 use servers::{Packet, Server};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +63,8 @@ pub struct Outcome {
     pub entries: u64,
     pub takeovers: u64,
     pub hellos: u64,
+    /// Reads of the root group's log for groups that lacked more than the root has in memory.
+    pub log_reads: u64,
     /// The longest that a call waited for its answer, in milliseconds.
     pub slowest_ms: u64,
     pub transcript: Vec<String>,
@@ -96,6 +98,12 @@ enum Happening {
         server: usize,
         life: u64,
         began: base::Moment,
+    },
+    /// Entries have been read from the root group's log.
+    LogRead {
+        server: usize,
+        life: u64,
+        asked: ReadLog,
     },
     Beat {
         group: usize,
@@ -218,7 +226,8 @@ impl World {
             Happening::Packet { to, .. } => Some(*to),
             Happening::Timer { server, .. }
             | Happening::Commit { server, .. }
-            | Happening::Proof { server, .. } => Some(*server),
+            | Happening::Proof { server, .. }
+            | Happening::LogRead { server, .. } => Some(*server),
             _ => None,
         };
         // A frozen process does everything later.
@@ -233,6 +242,7 @@ impl World {
             Happening::Timer { server, life } => self.on_timer(server, life),
             Happening::Commit { server, life, len } => self.on_commit(server, life, len),
             Happening::Proof { server, life, began } => self.on_proof(server, life, began),
+            Happening::LogRead { server, life, asked } => self.on_log_read(server, life, asked),
             Happening::Beat { group } => self.beat(group),
             Happening::Client { client } => self.on_client(client),
             Happening::Fault(fault) => {

@@ -3,7 +3,7 @@
 use super::tree::{Edit, Outcome, Planned, Tree, home};
 use crate::model::hash_of;
 use base::{Epoch, GroupId, Moment};
-use dirlog::{Dix, Entry, Home, Point, Root, home::Permit, root};
+use dirlog::{Dix, Entry, Home, Point, Root, home::Permit, root, root::ReadLog};
 use std::collections::BTreeMap;
 
 /// An entry of the root group's log.
@@ -34,7 +34,7 @@ pub struct RootLog {
 }
 
 impl RootLog {
-    pub fn entries(&self, up_to: usize) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self, up_to: usize) -> impl Iterator<Item = &Entry> + Clone {
         self.records[..up_to].iter().filter_map(|record| match record {
             Record::Dir { entry, .. } => Some(entry),
             Record::Own { .. } => None,
@@ -43,6 +43,22 @@ impl RootLog {
 
     pub fn end(&self, up_to: usize) -> Dix {
         self.entries(up_to).last().map_or(Dix(0), |entry| entry.dix)
+    }
+
+    /// The entries that a root asks for, if what they follow has not been purged.
+    pub fn read(&self, asked: ReadLog) -> Option<(Point, Vec<Entry>)> {
+        if asked.after < self.purged {
+            return None;
+        }
+        let all = self.entries(self.records.len());
+        let before = all.clone().take_while(|entry| entry.dix <= asked.after).last();
+        let mut bytes = 0;
+        let fits = |entry: &&Entry| {
+            bytes += entry.payload.len();
+            bytes <= asked.bytes_max || bytes == entry.payload.len()
+        };
+        let entries = all.skip_while(|entry| entry.dix <= asked.after).take_while(fits).cloned().collect();
+        Some((before.map_or(Point::default(), Entry::point), entries))
     }
 
     /// Everything behind what was purged.

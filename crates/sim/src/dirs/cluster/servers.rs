@@ -13,7 +13,7 @@ use crate::{
 };
 use base::{GroupId, Moment};
 use bytes::{Bytes, BytesMut};
-use dirlog::{Dix, ToGroup, ToRoot, home, root, wire};
+use dirlog::{Dix, ToGroup, ToRoot, home, root, root::ReadLog, wire};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
@@ -250,6 +250,11 @@ impl World {
                 }
             }
         }
+        for asked in effects.read {
+            let life = self.servers[server].life;
+            let delay = 300 + self.dice.below(30_000);
+            self.schedule(self.now + delay, Happening::LogRead { server, life, asked });
+        }
         if effects.prove {
             let (life, began) = (self.servers[server].life, now);
             let delay = 500 + self.dice.below(20_000);
@@ -269,6 +274,18 @@ impl World {
         let deadline = seat.site.machine.deadline();
         self.set_timer(server, deadline);
         Ok(())
+    }
+
+    /// The root's driver has read entries that the root keeps in memory no longer.
+    pub(super) fn on_log_read(&mut self, server: usize, life: u64, asked: ReadLog) -> Result<(), Broken> {
+        if self.servers[server].life != life {
+            return Ok(());
+        }
+        let Some(seat) = self.servers[server].root() else { return Ok(()) };
+        let read = seat.log.read(asked);
+        self.outcome.log_reads += u64::from(read.is_some());
+        self.say(|| format!("server {server} reads its log for group {}: {}", asked.group, read.is_some()));
+        self.step_root(server, root::Input::LogRead { group: asked.group, read })
     }
 
     /// The coordinator was asked after `began`: it shows who is the active now.
