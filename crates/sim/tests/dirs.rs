@@ -112,6 +112,13 @@ fn deposed_actives_speak_for_nobody() {
     assert!((20..120).any(|seed| fails(&seed)), "nobody noticed that HelloUnproved was left out");
 }
 
+/// A process that is there again before its group has missed it is not the active any more: else the group has none, for ever.
+#[test]
+fn a_process_that_is_back_at_once_leads_nobody() {
+    let story = story("dirs-proofs").expect("it is in the list");
+    assert_eq!(run(story, 2_100_000_112).map(|_| ()).map_err(|failure| failure.rule), Ok(()));
+}
+
 /// A root that keeps little in memory reads its log for a group that was cut off. Without that the group would never come back.
 #[test]
 fn groups_that_are_far_behind_are_given_what_is_read_from_the_log() {

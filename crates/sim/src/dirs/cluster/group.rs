@@ -179,6 +179,9 @@ impl World {
             Fault::Back { server } => {
                 if !self.servers[server].is_up() {
                     self.servers[server].seat = Seat::Standby;
+                    // Its members may not have noticed that it was away; it is no active any more.
+                    let group = &mut self.groups[self.servers[server].group];
+                    group.active = group.active.filter(|active| *active != server);
                 }
             }
             Fault::Heal => {
