@@ -119,6 +119,14 @@ fn a_process_that_is_back_at_once_leads_nobody() {
     assert_eq!(run(story, 2_100_000_112).map(|_| ()).map_err(|failure| failure.rule), Ok(()));
 }
 
+/// A move between homes was carried out, and its answer was lost. Both directories are in one home when its client calls again: the home knows the
+/// call by the relay.
+#[test]
+fn a_call_that_the_root_group_carried_out_is_known_to_homes() {
+    let story = story("dirs-deposed").expect("it is in the list");
+    assert_eq!(run(story, 2_200_001_712).map(|_| ()).map_err(|failure| failure.rule), Ok(()));
+}
+
 /// A root that keeps little in memory reads its log for a group that was cut off. Without that the group would never come back.
 #[test]
 fn groups_that_are_far_behind_are_given_what_is_read_from_the_log() {

@@ -245,8 +245,11 @@ impl World {
             self.set(call, Doing::Sent);
             return Ok(());
         }
+        let is_relayed = self.is_relayed(server, call);
+        let Some(site) = self.servers[server].home_mut() else { return Ok(()) };
         let had = site.log.len();
         let (outcome, appended) = match plan {
+            _ if is_relayed => (Outcome::Done, false),
             Plan::Answer(outcome) => (outcome, false),
             Plan::Do(edit) => {
                 site.tree.apply(edit, Some((group, HOMES)));
@@ -262,6 +265,19 @@ impl World {
         self.answer_at(server);
         // The machine may let entries in now.
         self.step_home(server, home::Input::Tick)
+    }
+
+    /// Whether this home has followed the entry that carries the call out. The relay has put the answer into the retry cache: a directory may have
+    /// been renamed since, and then the repeated call comes to a home.
+    fn is_relayed(&self, server: usize, call: u8) -> bool {
+        let carries = |record: &Record| match record {
+            Record::Dir { entry, call: of } if *of == call => Some(entry.point()),
+            _ => None,
+        };
+        let Some(point) = self.truth.records.iter().find_map(carries) else { return false };
+        let follows =
+            |record: &HomeRecord| matches!(record, HomeRecord::Relay(entry) if entry.point() == point);
+        self.servers[server].home().is_some_and(|site| site.log.iter().any(follows))
     }
 
     fn look_at_root(&mut self, call: u8, server: usize) -> Result<(), Broken> {
