@@ -9,8 +9,8 @@
 //!
 //! Two things end the doubt. The data server has told of a deletion for each order that it was given. Or it registers anew: it has then
 //! carried out all that it was ordered before, or will never hear of it, because it takes up the answers to its heartbeats one after the
-//! other, as Hadoop's does; so who was told to register is given no orders before it has. What it reports in the new session is how things
-//! are. A full report that lacks the replica ends nothing: Hadoop's data servers keep orders in a queue, for minutes where much is deleted,
+//! other, as Hadoop's does. A data server that was told to register is given no orders before it has done so. What it reports in the new session
+//! is how things are. A full report that lacks the replica ends nothing: Hadoop's data servers keep orders in a queue, for minutes where much is deleted,
 //! and may have moved the replica to another storage, or receive it anew before its turn comes. Nor does it end the doubt that this server has
 //! ceased to lead and leads again, because Hadoop's data servers do not know of that.
 //!

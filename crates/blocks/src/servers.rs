@@ -54,7 +54,7 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
-    /// It was told to register, and has not done so. It gets no orders before.
+    /// It was told to register, and has not done so. Until it has, it gets no orders.
     pub is_to_register: bool,
     /// A heartbeat of this session has named its storages.
     pub has_named_storages: bool,
