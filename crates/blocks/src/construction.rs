@@ -116,7 +116,7 @@ impl Constructions {
         }
     }
 
-    /// A full report of this storage is whole, and names none of the unfinished blocks but these: what was known of others is not there.
+    /// A full report of this storage is whole, and of the unfinished blocks it names only these. The storage has lost its replicas of all others.
     pub fn forget_lacking(&mut self, place: u32, named: &BTreeSet<BlockId>) {
         for (_, construction) in self.blocks.iter_mut().filter(|(id, _)| !named.contains(*id)) {
             let known = construction.replicas.len();

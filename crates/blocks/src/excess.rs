@@ -66,7 +66,7 @@ impl BlockMap {
         self.order_deletion(place, id, stamp);
     }
 
-    /// There, undamaged and wanted.
+    /// The storages of the replicas that are there, undamaged, and not superfluous.
     pub(crate) fn good_places(&self, slot: u32) -> Vec<u32> {
         let id = self.arena.record(slot).id();
         let good = |place: &u32| {

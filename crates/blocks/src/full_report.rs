@@ -114,14 +114,15 @@ impl BlockMap {
         now: Moment,
     ) -> Result<(), ServerError> {
         let mut report = self.take_report(id)?;
+        let has_lacking = self.storages.get(id.storage).lacking.is_some();
         for replica in replicas {
             match self.look_at_row(&mut report, id.storage, replica) {
-                Row::Done => {}
-                Row::Known(slot) => {
+                Row::Known(slot) if has_lacking => {
                     if let Some(lacking) = &mut self.storages.get_mut(id.storage).lacking {
                         lacking.seen.insert(slot);
                     }
                 }
+                Row::Done | Row::Known(_) => {}
                 Row::New(slot) if self.add_at_start(slot, id.storage) => {
                     report.seen.insert(slot);
                 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Storages of one server: a bound against nonsense, far above what has disks.
 const MAX_STORAGES: usize = 256;
-/// So many heartbeats one after the other that do not name a storage say that it is lost.
+/// A storage is lost if this many heartbeats in a row do not name it.
 const UNNAMED_MAX: u8 = 3;
 
 impl BlockMap {
@@ -254,7 +254,7 @@ impl BlockMap {
         let known = lost.len();
         lost.retain(|name| *name != report.id);
         if lost.len() < known {
-            // It is back. All that was known of it was forgotten, and no report is due.
+            // The storage is back. All that was known of it was forgotten, and no full report is due.
             self.note_contradiction(server);
         }
         Ok(())
@@ -418,7 +418,7 @@ impl BlockMap {
         let address = self.servers.get(index).face.registration.transfer_address();
         self.events.died.push(address);
         self.servers.set_alive(index, false);
-        // It says nothing more before it has registered, and then what it was ordered is done or dropped.
+        // The server is not heard again before it has registered. By then it has carried out its orders, or dropped them.
         self.servers.get_mut(index).deletions.clear();
         self.servers.get_mut(index).ordered.clear();
         for place in self.servers.get(index).storages.clone() {

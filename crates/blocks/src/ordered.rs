@@ -104,12 +104,12 @@ impl BlockMap {
     /// No place was found for a copy of the block. If data servers are left out because of orders of long ago, they are asked to begin anew.
     pub(crate) fn ask_where_in_doubt(&mut self, id: BlockId) {
         let (now, limit_ms) = (self.latest, self.config.stale_interval_ms);
-        for server in self.servers.live().to_vec() {
-            let ordered = self.servers.get(server).ordered.get(&id);
-            if ordered.is_some_and(|deletion| now.ms_since(deletion.ordered_at) >= limit_ms) {
-                self.note_contradiction(server);
-            }
-        }
+        let is_in_doubt = |server: &u32| {
+            let ordered = self.servers.get(*server).ordered.get(&id);
+            ordered.is_some_and(|deletion| now.ms_since(deletion.ordered_at) >= limit_ms)
+        };
+        let in_doubt: Vec<u32> = self.servers.live().iter().copied().filter(is_in_doubt).collect();
+        in_doubt.into_iter().for_each(|server| self.note_contradiction(server));
     }
 
     /// The deletion is queued, and its data server has not been told of it.
@@ -158,7 +158,7 @@ impl BlockMap {
         }
     }
 
-    /// It does not count: it is superfluous or damaged.
+    /// Whether the replica is marked as superfluous or damaged, and so does not count.
     pub(crate) fn is_marked(&self, id: BlockId, place: u32) -> bool {
         self.redundancy.excess.contains(id, place) || self.redundancy.corrupt.contains(id, place)
     }
@@ -175,32 +175,20 @@ impl BlockMap {
         }
     }
 
-    /// The data server has deleted a replica. It is the one that was to go if the stamp and the storage are the same.
+    /// The data server has deleted a replica. It is the one that was to go if the stamp and the storage are the same: a data server that moves a
+    /// replica to another storage may say that it deletes the old one.
     pub(crate) fn end_deletion(&mut self, place: u32, block: Block) {
-        let is_this = |deletion: &Deletion| {
-            deletion.stamp == block.generation_stamp && deletion.place.is_none_or(|held| held == place)
-        };
+        let is_this =
+            |deletion: &Deletion| deletion.stamp == block.generation_stamp && deletion.place == Some(place);
         let server = self.servers.get_mut(self.storages.get(place).server);
         if server.deletions.get(&block.id).is_some_and(is_this) {
             server.deletions.remove(&block.id);
         }
         if let Some(deletion) = server.ordered.get_mut(&block.id).filter(|deletion| is_this(deletion)) {
             deletion.orders -= 1;
-            deletion.place = None;
             if deletion.orders == 0 {
                 server.ordered.remove(&block.id);
             }
-        }
-    }
-
-    /// The replica is not there any more. An order that was given may still be under way.
-    pub(crate) fn lose_place_of_order(&mut self, id: BlockId, place: u32) {
-        if !self.storages.is_live(place) {
-            return;
-        }
-        let server = self.servers.get_mut(self.storages.get(place).server);
-        if let Some(deletion) = server.ordered.get_mut(&id).filter(|deletion| deletion.place == Some(place)) {
-            deletion.place = None;
         }
     }
 

@@ -327,7 +327,6 @@ impl BlockMap {
         let storage = self.storages.get_mut(place);
         storage.blocks -= 1;
         storage.reports_mut().for_each(|report| report.seen.remove(slot));
-        self.lose_place_of_order(id, place);
         true
     }
 

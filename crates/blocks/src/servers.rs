@@ -20,11 +20,11 @@ pub struct Order {
     pub targets: Vec<u32>,
 }
 
-/// A replica that is to be deleted, and the storage that was thought to hold it.
+/// A replica that is to be deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct Deletion {
     pub stamp: GenerationStamp,
-    /// `None` if it is not known to be anywhere any more.
+    /// The storage that was last known to hold the replica. `None` if that storage has failed after the order went out.
     pub place: Option<u32>,
     /// The number of orders that have gone out and of which no deletion was told.
     pub orders: u32,
@@ -54,7 +54,7 @@ pub struct Server {
     pub balancing_rate: Option<u64>,
     /// A permission to send a full report, and until when.
     pub lease: Option<(u64, Moment)>,
-    /// It was told to register, and has not done so. Until it has, it gets no orders.
+    /// The server was told to register, and has not done so. Until it has, it gets no orders.
     pub is_to_register: bool,
     /// A heartbeat of this session has named its storages.
     pub has_named_storages: bool,

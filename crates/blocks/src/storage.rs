@@ -43,13 +43,13 @@ pub struct Storage {
     pub skipped: Amount,
     /// A full report under way, or done and waiting for the sweep that forgets what it did not name.
     pub full_report: Option<Box<Report>>,
-    /// Earlier reports that are done and wait for that sweep, as one: another one was begun before the sweep had passed.
+    /// The earlier reports that are done and wait for the sweep, merged into one: a further report was begun before the sweep had passed.
     pub lacking: Option<Box<Report>>,
-    /// A heartbeat of this session has named the storage. One that is known by reports alone may have failed since they were made.
+    /// A heartbeat of this session has named the storage. A storage that only reports have named may have failed since they were made.
     pub is_named: bool,
-    /// Heartbeats since then that did not name it.
+    /// The number of heartbeats in a row that have not named the storage.
     pub unnamed: u8,
-    /// A full report has made the storage surely known, or will as soon as a heartbeat names the storage.
+    /// A full report has shown what the storage holds. The storage stays stale until a heartbeat has named it as well.
     pub is_reported: bool,
     /// Blocks promised to it and not yet reported, in the current period and the one before.
     promised: [u32; 2],
@@ -60,8 +60,8 @@ impl Storage {
         matches!(self.life, Life::Live)
     }
 
-    /// Whether a replica that is recorded here is believed to be here: the storage is not lost, and no full report lacks the replica. Both
-    /// are true at once for all blocks, while their records still name the storage until the sweep has passed.
+    /// Whether the storage still has a replica of the block in this slot, whose record names the storage. It has none if the storage is lost, or
+    /// if a full report lacks the replica. The record names the storage until the sweep has passed, but the replica counts no longer.
     pub fn is_known_to_hold(&self, slot: u32) -> bool {
         let mut reports = self.full_report.iter().chain(&self.lacking);
         self.is_live() && !reports.any(|report| report.is_missing(slot))
@@ -81,12 +81,12 @@ impl Storage {
         }
     }
 
-    /// Its contents are not surely known until a full report has come.
+    /// The contents of the storage are not surely known until a full report has come.
     pub fn become_stale(&mut self) {
         (self.stale, self.is_reported) = (true, false);
     }
 
-    /// A full report has come that shows what it holds.
+    /// A full report has come that shows what the storage holds.
     pub fn note_reported(&mut self) {
         self.is_reported = true;
         self.stale = !self.is_named;

@@ -3,7 +3,10 @@
 use crate::{
     Context, Edit, Namespace,
     digest::Digester,
-    ops::relay::{self, NotFollowed},
+    ops::{
+        allow_snapshot,
+        relay::{self, NotFollowed},
+    },
     store::inode::{Inode, SNAPSHOTTABLE},
     tree::Counters,
 };
@@ -72,8 +75,7 @@ impl Namespace {
             self.set_xattrs(handle, Some(xattrs.clone()));
         }
         if old.has(SNAPSHOTTABLE) {
-            self.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
-            self.tree.snapshots.add_root(old.id());
+            allow_snapshot::allow(self, old.id());
         }
         handle
     }

@@ -28,8 +28,8 @@ pub(crate) trait Operation {
     /// which leaves its directory, since they count if a quota is set later.
     fn keep(&self, _: &Namespace, _: &mut Ledger<'_>) {}
 
-    /// The same change on the tree of a group that follows the directory log, worked out for that tree `ns`. `None` if it is no change of
-    /// directories, which all groups carry out, or names a directory that the tree does not have.
+    /// The root group has planned this edit. Another group follows it on its own tree `ns`: this returns the edit that the other group
+    /// applies. `None` if the edit changes files, which belong to one group, or if `ns` lacks a directory that the edit names.
     fn followed(&self, _: &Namespace) -> Option<Self>
     where
         Self: Sized,

@@ -85,6 +85,16 @@ pub fn heartbeat_of(server: u16) -> Heartbeat {
     Heartbeat { storages: vec![report], xceivers: 1, ..Heartbeat::default() }
 }
 
+pub fn registration(server: u16) -> Registration {
+    Registration {
+        uuid: uuid(server).as_str().into(),
+        ip: ip(server).as_str().into(),
+        host_name: format!("host{server}").as_str().into(),
+        transfer_port: 9866,
+        ..Registration::default()
+    }
+}
+
 /// The second storage of data servers that have two.
 pub const SECOND: &str = "DS-second";
 
@@ -172,14 +182,7 @@ impl Cluster {
     }
 
     pub fn start(&mut self, server: u16) {
-        let registration = Registration {
-            uuid: uuid(server).as_str().into(),
-            ip: ip(server).as_str().into(),
-            host_name: format!("host{server}").as_str().into(),
-            transfer_port: 9866,
-            ..Registration::default()
-        };
-        self.map.register(registration, session(server), self.now).unwrap();
+        self.map.register(registration(server), session(server), self.now).unwrap();
         assert!(self.heartbeat(server).is_empty());
     }
 

@@ -4,6 +4,20 @@ use super::cluster::*;
 use crate::*;
 use base::{Block, BlockId, Epoch, GenerationStamp};
 
+/// Server 1 has two storages. It was ordered to delete the replica of block 1 on the first one.
+fn ordered_on_first_storage() -> Cluster {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    let mut heartbeat = two_storages(1);
+    cluster.beat_with(1, &heartbeat);
+    cluster.report_of(1, SECOND, &[]);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    heartbeat.storages.iter_mut().for_each(|storage| storage.remaining = 1);
+    cluster.beat_with(1, &heartbeat);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    assert_eq!(cluster.beat_with(1, &heartbeat), [1]);
+    cluster
+}
+
 /// An order is repeated because an early report names the replica. Both orders are under way when the data server tells of one deletion. If that
 /// ended the doubt about both, the block would be copied there again, and the second order would delete the new copy.
 #[test]
@@ -36,16 +50,7 @@ fn one_word_of_deletion_does_not_end_two_orders() {
 /// report tells: the first storage lacks the replica, the second has it. The order stands.
 #[test]
 fn the_report_of_one_storage_does_not_end_the_doubt_about_a_replica_that_was_moved() {
-    let mut cluster = Cluster::with_servers(config(), 2);
-    let mut heartbeat = two_storages(1);
-    cluster.beat_with(1, &heartbeat);
-    cluster.report_of(1, SECOND, &[]);
-    cluster.add_stored(block(1, 5), 2, &[1, 2]);
-    heartbeat.storages.iter_mut().for_each(|storage| storage.remaining = 1);
-    cluster.beat_with(1, &heartbeat);
-    cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    let first = cluster.beat_with(1, &heartbeat);
-    assert_eq!(first, [1]);
+    let mut cluster = ordered_on_first_storage();
 
     // Server 2 would be chosen now. One full report, two storages; the broom comes by in between.
     cluster.beat(2, 0);
@@ -58,16 +63,8 @@ fn the_report_of_one_storage_does_not_end_the_doubt_about_a_replica_that_was_mov
 
 /// The broom has not come by in between. The replica is not rescued when the order is queued again and the replica wanted once more.
 #[test]
-fn the_same_before_the_broom_has_come_by() {
-    let mut cluster = Cluster::with_servers(config(), 2);
-    let mut heartbeat = two_storages(1);
-    cluster.beat_with(1, &heartbeat);
-    cluster.report_of(1, SECOND, &[]);
-    cluster.add_stored(block(1, 5), 2, &[1, 2]);
-    heartbeat.storages.iter_mut().for_each(|storage| storage.remaining = 1);
-    cluster.beat_with(1, &heartbeat);
-    cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    assert_eq!(cluster.beat_with(1, &heartbeat), [1]);
+fn a_moved_replica_is_not_rescued_before_the_broom_has_come_by() {
+    let mut cluster = ordered_on_first_storage();
     cluster.report_of(1, &storage(1), &[]);
     cluster.report_of(1, SECOND, &[finalized(block(1, 5))]);
     cluster.report_of(1, SECOND, &[finalized(block(1, 5))]);
@@ -119,7 +116,7 @@ fn an_order_of_the_reign_before_is_still_under_way_when_the_same_server_leads_ag
 /// A data server is told to register. Hadoop's would put later orders behind that in its queue, and carry them out in its new session, in which they
 /// are forgotten. So it gets none before.
 #[test]
-fn who_was_told_to_register_gets_no_orders_before() {
+fn a_data_server_that_was_told_to_register_gets_no_orders_before_it_has() {
     let mut cluster = Cluster::with_servers(config(), 3);
     cluster.add_stored(block(2, 5), 1, &[1]);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);

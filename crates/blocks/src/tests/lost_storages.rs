@@ -4,6 +4,17 @@ use super::cluster::*;
 use crate::*;
 use base::BlockId;
 
+/// Server 1 goes on with its first storage for ten seconds.
+fn go_on_without_second(cluster: &mut Cluster, failed: &Heartbeat) {
+    for _ in 0..100 {
+        cluster.now = cluster.now.plus_ms(100);
+        cluster.beat_with(1, failed);
+        cluster.beat(2, 1);
+        cluster.report_of(1, &storage(1), &[]);
+        cluster.sweep();
+    }
+}
+
 /// A full report is under way when a volume fails, and the heartbeat that tells of the failure arrives first. The storage does not come back with
 /// the report.
 #[test]
@@ -21,13 +32,7 @@ fn a_report_that_was_made_before_its_storage_failed_does_not_bring_the_storage_b
     assert_eq!(cluster.live(1), 1);
 
     cluster.report_of(1, SECOND, &[finalized(block(1, 5))]); // made before
-    for _ in 0..100 {
-        cluster.now = cluster.now.plus_ms(100);
-        cluster.beat_with(1, &failed);
-        cluster.beat(2, 1);
-        cluster.report_of(1, &storage(1), &[]);
-        cluster.sweep();
-    }
+    go_on_without_second(&mut cluster, &failed);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     let told = cluster.beat(2, 1);
     assert!(told.is_empty(), "the last replica is ordered to go");
@@ -36,7 +41,7 @@ fn a_report_that_was_made_before_its_storage_failed_does_not_bring_the_storage_b
 
 /// News of a single replica waited when the volume failed. It does not bring the storage back for long.
 #[test]
-fn nor_does_news_of_a_single_replica() {
+fn news_that_was_made_before_a_storage_failed_does_not_bring_the_storage_back() {
     let mut cluster = Cluster::with_servers(config(), 2);
     cluster.beat_with(1, &two_storages(1));
     cluster.report_of(1, SECOND, &[]);
@@ -44,13 +49,7 @@ fn nor_does_news_of_a_single_replica() {
     let failed = Heartbeat { failed_volumes: 1, ..heartbeat_of(1) };
     cluster.beat_with(1, &failed);
     cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
-    for _ in 0..100 {
-        cluster.now = cluster.now.plus_ms(100);
-        cluster.beat_with(1, &failed);
-        cluster.beat(2, 1);
-        cluster.report_of(1, &storage(1), &[]);
-        cluster.sweep();
-    }
+    go_on_without_second(&mut cluster, &failed);
     assert_eq!(cluster.live(1), 1, "the disk has failed long ago, and the block is not copied");
 }
 

@@ -118,15 +118,8 @@ impl Run {
     /// The data server begins a session: all that it was ordered before is done or dropped.
     fn register(&mut self, server: u16) {
         self.log.push(format!("{server} registers"));
-        let registration = Registration {
-            uuid: uuid(server).as_str().into(),
-            ip: ip(server).as_str().into(),
-            host_name: format!("host{server}").as_str().into(),
-            transfer_port: 9866,
-            ..Registration::default()
-        };
         self.nodes.get_mut(&server).unwrap().outbox.clear();
-        self.cluster.map.register(registration, session(server), self.cluster.now).unwrap();
+        self.cluster.map.register(registration(server), session(server), self.cluster.now).unwrap();
         self.heartbeat(server, false);
         let picture = self.picture(server);
         self.say(server, picture);
@@ -288,7 +281,7 @@ impl Run {
         while self.random.below(3) > 0 && self.cluster.map.sweep(2, self.cluster.now) {}
     }
 
-    /// Its queue is lost, and maybe some of its replicas, of which others have one.
+    /// A data server starts anew. It loses its queue of orders, and some replicas of blocks that other servers hold as well.
     fn restart(&mut self, server: u16) {
         self.nodes.get_mut(&server).unwrap().inbox.clear();
         for id in 1..=BLOCKS {
@@ -317,7 +310,7 @@ impl Run {
         }
     }
 
-    /// What the former active has ordered is not carried out by who has heard of the new one. All hear of it at once.
+    /// All data servers hear of the new active at once, and drop the orders of the former one.
     fn take_over(&mut self) {
         self.log.push("a takeover".into());
         self.epoch += 1;
@@ -326,13 +319,13 @@ impl Run {
         for server in 1..=SERVERS {
             let node = self.nodes.get_mut(&server).unwrap();
             node.inbox.clear();
-            // Pictures of before are sent without a permission of the new active, and show too much: see `is_unfenced`.
+            // Reports that were made before have no permission of the new active, and do not count: see `is_unfenced`.
             node.outbox.retain(|message| matches!(message, Message::News(..)));
             self.heartbeat(server, false);
         }
     }
 
-    /// Opened for append with its stamp and closed with nothing written.
+    /// A client opens the block for append under its stamp, and closes it without writing.
     fn reopen(&mut self, id: u64) {
         self.log.push(format!("{id} is opened and closed"));
         self.cluster.map.reopen(block(id, id), &[]);
@@ -453,7 +446,7 @@ impl Run {
     }
 }
 
-/// Histories of each kind. With 3,000 they were played once.
+/// The number of histories of each kind. Before a change of the rules, play thousands: 3,000 found what 1,500 had not.
 const HISTORIES: u64 = 40;
 
 fn play(mode: Mode) {

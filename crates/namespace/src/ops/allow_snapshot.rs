@@ -165,14 +165,19 @@ impl Operation for SetSnapshottableEdit {
 
     fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         if self.allow {
-            let handle = ns.expect(self.inode);
-            ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
-            ns.tree.snapshots.add_root(self.inode);
+            allow(ns, self.inode);
         } else {
             forget(ns, self.inode);
         }
         Reply::Unit
     }
+}
+
+/// Makes a directory snapshottable.
+pub(crate) fn allow(ns: &mut Namespace, inode: InodeId) {
+    let handle = ns.expect(inode);
+    ns.tree.inodes.get_mut(handle).set_flag(SNAPSHOTTABLE, true);
+    ns.tree.snapshots.add_root(inode);
 }
 
 /// Makes a directory without snapshots no longer snapshottable.
