@@ -17,8 +17,10 @@ impl Level {
     pub const EPOCH_LEADERS: Self = Self(2);
     /// An answer that changed nothing is noted in the journal, if older copies of its call may still come.
     pub const NOTED_ANSWERS: Self = Self(3);
+    /// Changes of directories may be entries of a log that further groups follow.
+    pub const SEVERAL_GROUPS: Self = Self(4);
     /// The highest that this release knows. It is raised together with [`LEVELS`] when something new is to be written.
-    pub const NEWEST: Self = Self::NOTED_ANSWERS;
+    pub const NEWEST: Self = Self::SEVERAL_GROUPS;
 
     /// The release that came with this level; `None` where this release does not know it.
     pub fn release(self) -> Option<&'static str> {
@@ -50,7 +52,7 @@ impl fmt::Display for Level {
 }
 
 /// All levels that this release knows, each with the release that came with it and with what it switches on.
-const LEVELS: [(Level, &str, &str); 3] = [
+const LEVELS: [(Level, &str, &str); 4] = [
     (Level::FIRST, "0.1.0", "the formats of release 0.1.0"),
     (
         Level::EPOCH_LEADERS,
@@ -62,6 +64,7 @@ const LEVELS: [(Level, &str, &str); 3] = [
         "0.2.0",
         "a repeated call that changed nothing is noted in the journal, so that no late copy of it is carried out",
     ),
+    (Level::SEVERAL_GROUPS, "0.2.0", "further groups may follow the changes of directories"),
 ];
 
 /// The version of this release, such as `0.2.0`.
@@ -139,6 +142,6 @@ mod tests {
         let unknown = UnknownLevel { level: Level(9), release: "7.1.0".into() };
         let text = unknown.to_string();
         assert!(text.contains("level 9") && text.contains("Start release 7.1.0"), "{text}");
-        assert!(text.contains(RELEASE) && text.contains("levels 1 to 3"), "{text}");
+        assert!(text.contains(RELEASE) && text.contains("levels 1 to 4"), "{text}");
     }
 }

@@ -14,23 +14,20 @@
 mod broken;
 mod counts;
 mod doubt;
-mod entry;
 pub mod home;
-mod mark;
 mod message;
 mod names;
 pub mod root;
 mod settings;
 pub mod wire;
 
+pub use base::directory_log::{AskId, Dix, Entry, Mark, MarkKind, Point};
 #[cfg(feature = "broken")]
 pub use broken::Broken;
 pub use counts::{Counts, Dropped};
 pub use doubt::Doubt;
-pub use entry::{Dix, Entry, Point};
 pub use home::Home;
-pub use mark::{Mark, MarkKind};
 pub use message::{Ask, Progress, ToGroup, ToRoot};
-pub use names::{AskId, CallId, HelloId, OpId, Session};
+pub use names::{CallId, HelloId, OpId, Session};
 pub use root::Root;
 pub use settings::Settings;

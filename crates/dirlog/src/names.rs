@@ -1,4 +1,4 @@
-//! The names of sessions, asks, calls and operations.
+//! The names of sessions, calls and operations.
 
 use base::Epoch;
 use std::fmt;
@@ -14,19 +14,6 @@ pub struct Session {
 }
 
 impl fmt::Display for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.root_epoch, self.number)
-    }
-}
-
-/// One round of asking homes for holds, for one ordered operation. Later rounds have greater names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskId {
-    pub root_epoch: Epoch,
-    pub number: u64,
-}
-
-impl fmt::Display for AskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.root_epoch, self.number)
     }

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use followers::Follower;
 use op_table::Ops;
 
+pub use followers::Standing;
 use std::collections::BTreeMap;
 pub use stream::ReadLog;
 use stream::Tail;
@@ -166,12 +167,12 @@ impl Root {
         let visible = self.visible;
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, &mut effects),
-            Input::Committed(dix) => self.committed = self.committed.max(dix).min(self.tail.end().dix),
+            Input::Committed(dix) => self.note_committed(dix),
             Input::OwnLease(until) => self.own_lease_end = self.own_lease_end.max(until),
             Input::Proved { began } => self.on_proved(now, began, &mut effects),
             Input::Lost(group) => self.on_lost(group),
             Input::LogRead { group, read } => self.on_log_read(now, group, read),
-            Input::Joined(group) => _ = self.groups.entry(group).or_default(),
+            Input::Joined(group) => self.note_joined(group),
             Input::GivenUp(group) => self.on_given_up(group),
             Input::Tick => {}
         }
@@ -182,6 +183,16 @@ impl Root {
         effects.messages.append(&mut self.out);
         debug_assert_eq!(self.is_consistent(), Ok(()));
         effects
+    }
+
+    /// As [`Input::Committed`], for a driver that steps the machine later.
+    pub fn note_committed(&mut self, dix: Dix) {
+        self.committed = self.committed.max(dix).min(self.tail.end().dix);
+    }
+
+    /// As [`Input::Joined`], for a driver that steps the machine later.
+    pub fn note_joined(&mut self, group: GroupId) {
+        self.groups.entry(group).or_default();
     }
 
     fn on_message(&mut self, now: Moment, from: GroupId, message: ToRoot, effects: &mut Effects) {

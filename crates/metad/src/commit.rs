@@ -3,15 +3,17 @@
 //! [`serving::CommitQueue`] decides; here it is shared by threads. What one commit releases is called in one go, outside
 //! the lock.
 
-use base::{Epoch, Sn};
+use base::{Epoch, Sn, directory_log::Dix};
 use parking_lot::Mutex;
 use serving::{CommitQueue, Log, Until, Waits};
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 type Release = Box<dyn FnOnce(Result<(), &str>) + Send>;
+/// Is told how far the own log has committed.
+type Observer = Box<dyn Fn(Sn) + Send + Sync>;
 
 /// The most bytes of reads' answers that wait for a commit, which may take long if members are away. Half of this is as
 /// much as the largest listings of a thousand clients.
@@ -32,18 +34,29 @@ impl Drop for Room {
 pub struct CommitWatch {
     /// The queue's watermark, for readers that only want to know whether they have to wait.
     committed: AtomicU64,
+    /// Likewise that of the directory log.
+    visible: AtomicU64,
     queue: Mutex<CommitQueue<Release>>,
     /// Bytes of reads' answers that wait.
     read_bytes: Arc<AtomicUsize>,
+    observer: OnceLock<Observer>,
 }
 
 impl CommitWatch {
     pub fn new(committed: Sn) -> Self {
         Self {
             committed: AtomicU64::new(committed.0),
+            visible: AtomicU64::new(0),
             queue: Mutex::new(CommitQueue::new(committed)),
             read_bytes: Arc::default(),
+            observer: OnceLock::new(),
         }
+    }
+
+    /// `observer` is told of every commit from here on, on the thread that knows of it, behind the answers that the commit releases. It holds no
+    /// lock.
+    pub fn observe(&self, observer: impl Fn(Sn) + Send + Sync + 'static) {
+        let _ = self.observer.set(Box::new(observer));
     }
 
     pub fn committed(&self) -> Sn {
@@ -68,7 +81,8 @@ impl CommitWatch {
 
     /// Everything that is certain by now.
     pub fn certain(&self) -> Until {
-        Until::own(self.committed())
+        let visible = Sn(self.visible.load(Ordering::Acquire));
+        Until::own(self.committed()).and(Until::entry(Log::DIRECTORIES, visible))
     }
 
     /// Calls `release` once everything up to `until` is certain: at once when it is.
@@ -84,10 +98,24 @@ impl CommitWatch {
     /// Everything up to `sn` has committed. Two batches may say so at once, on two threads: the watermark
     /// only rises.
     pub fn advance(&self, sn: Sn) {
+        self.advance_log(Log::OWN, sn);
+        if let Some(observer) = self.observer.get() {
+            observer(sn);
+        }
+    }
+
+    /// Every entry of the directory log up to this one is visible.
+    pub fn advance_directories(&self, visible: Dix) {
+        self.advance_log(Log::DIRECTORIES, Sn(visible.0));
+    }
+
+    fn advance_log(&self, log: Log, sn: Sn) {
         let released = {
             let mut queue = self.queue.lock();
-            let released = queue.advance(Log::OWN, sn);
-            self.committed.store(queue.committed().0, Ordering::Release);
+            let released = queue.advance(log, sn);
+            let certain = queue.certain();
+            self.committed.store(certain.of(Log::OWN).0, Ordering::Release);
+            self.visible.store(certain.of(Log::DIRECTORIES).0, Ordering::Release);
             released
         };
         released.into_iter().for_each(|release| release(Ok(())));

@@ -1,7 +1,8 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
-use base::{GroupId, GroupView, MemberId, MemberStore, UnknownLevel};
+use base::{Chain, Epoch, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn, TxId, UnknownLevel};
 use env::{Env, OpenMode, disk::Lock};
+use namespace::{Namespace, NotShared};
 use std::{
     io,
     net::IpAddr,
@@ -90,6 +91,10 @@ pub enum FormatError {
         "member {member} belongs to group {group}: every server of a cluster has a number of its own. Nothing was changed"
     )]
     MemberTaken { member: MemberId, group: GroupId },
+    #[error(transparent)]
+    NotShared(#[from] NotShared),
+    #[error("the first image of the group cannot be written")]
+    Image(#[from] journal::ImageError),
     #[error("member {member} is not in the list of the group's members")]
     NotAMember { member: MemberId },
     #[error("a group of {members} members needs a coordinator that all of them reach; name one")]
@@ -376,13 +381,19 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
 }
 
 /// Makes a further group of a cluster, and the store of its first member in a directory that is empty or does not exist.
-/// This member is the only one in sync; the others [`join`]. The group holds nothing, and takes no part in the namespace:
-/// no rule for that is carried out yet.
+/// This member is the only one in sync; the others [`join`]. The group begins with the directories of `root`, the root group's tree as
+/// it was at some time after that group has taken the order to add this one. It holds no files: no directory has its home there yet.
 ///
 /// # Errors
 /// Those of [`join`], but for [`FormatError::NoGroup`]; [`FormatError::NoFurtherGroup`] if the group is the root group, cannot
-/// be, or is there already. [`FormatError::NotAMember`] if this member is not of the group.
-pub fn found_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Cluster, FormatError> {
+/// be, is there already, or was not added to the namespace before. [`FormatError::NotShared`] if several groups cannot share this tree.
+/// [`FormatError::NotAMember`] if this member is not of the group.
+pub fn found_group(
+    env: &Env,
+    name_directory: &Path,
+    group: &GroupConfig,
+    root: &Namespace,
+) -> Result<Cluster, FormatError> {
     let refuse = |what| Err(FormatError::NoFurtherGroup { group: group.id, what });
     if group.id == GroupId::ROOT || !group.id.is_possible() {
         return refuse("a cluster is made with group 1, and others are 2 to 128");
@@ -396,17 +407,32 @@ pub fn found_group(env: &Env, name_directory: &Path, group: &GroupConfig) -> Res
     }
     make(env, name_directory, group.id, |layout| {
         let coordinator = open_coordinator(env, &group.coordinator, &layout.coordinator)?;
-        let root = cluster_of_root(&*coordinator)?;
+        let root_cluster = cluster_of_root(&*coordinator)?;
         if coord::wait(|done| coordinator.read(group.id, done))?.is_some() {
             return refuse("the cluster has this group already");
         }
-        let cluster = cluster_of(&root, group.id)?;
-        let level = cluster.first_level;
+        if !root.further_groups().any(|known| known == group.id) {
+            return refuse("the root group has not added it to the namespace");
+        }
+        let mut namespace = root.for_joining(env.random.next_u64(), group.id)?;
+        let level = namespace.group_level().level;
+        let cluster = Cluster { first_level: level, ..cluster_of(&root_cluster, group.id)? };
         check_numbers(&*coordinator, group.id, &group.members)?;
-        journal::format(env, &layout.store, &identity(&cluster, group.member))?;
+        // The log begins behind the image, so that members which join later fetch it.
+        let at = LogPoint { id: TxId { epoch: Epoch(1), sn: Sn(1) }, chain: Chain::default() };
+        namespace.skip_to(at.id);
+        let frozen = namespace.freeze();
+        journal::format_with_image(env, &layout.store, &identity(&cluster, group.member), at, |writer| {
+            frozen.write(&mut |bytes: &[u8]| writer.write(bytes))
+        })?;
         let first = MemberStore { member: group.member, generation: 0 };
-        let view =
-            GroupView { members: members(group), level, ..GroupView::new(&[first], in_sync_min(group)) };
+        let view = GroupView {
+            members: members(group),
+            epoch: at.id.epoch,
+            commit_hint: at.id,
+            level,
+            ..GroupView::new(&[first], in_sync_min(group))
+        };
         let io = |source| FormatError::Io { path: layout.root.clone(), source };
         prepare_cluster(env, layout, &cluster).map_err(io)?;
         create_view(&*coordinator, group.id, &view)?;

@@ -20,6 +20,7 @@ pub mod config;
 mod coordinator;
 mod core;
 pub mod datanodes;
+mod directories;
 mod ended;
 mod exchange;
 mod fatal;

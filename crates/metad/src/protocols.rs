@@ -1,8 +1,8 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, exchange, forward, ha_protocol,
-    namenode_protocol, refresh_protocols,
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, directories, exchange, forward,
+    ha_protocol, namenode_protocol, refresh_protocols,
 };
 use base::GroupId;
 use proto::protocol;
@@ -42,6 +42,9 @@ impl Service for Protocols {
         match call.protocol {
             protocol::DATANODE | protocol::DATANODE_LIFELINE => {
                 hold(&self.core, call, reply, |call, reply| self.datanodes.call(call, reply));
+            }
+            protocol::FORWARD if call.method == "directoryLog" => {
+                directories::service::call(&self.core, call, reply)
             }
             protocol::FORWARD => forward::service::call(&self.core, call, reply),
             protocol::POOL => {

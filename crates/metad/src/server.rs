@@ -4,7 +4,7 @@ use crate::{
     background, checkpoint,
     config::MetaConfig,
     core::Core,
-    datanodes,
+    datanodes, directories,
     ended::Ended,
     member::GroupMember,
     older_answers,
@@ -14,7 +14,7 @@ use crate::{
     renew, scrub,
     watch::RUNTIME,
 };
-use base::{FsError, GroupId, MemberId, MemberLife};
+use base::{FsError, GroupId, MemberId, MemberLife, directory_log::Dix};
 use coord::{ChangeError, MemberRecord};
 use env::{Env, pulse};
 use group::Role;
@@ -124,6 +124,7 @@ impl MetaServer {
             .await
             .expect("a journal that keeps what it has does not panic");
 
+        directories::connect(&core.partition, core.secret.as_ref());
         let stop = Arc::new(AtomicBool::new(false));
         let watcher = spawn("meta-watch", {
             let core = core.clone();
@@ -170,6 +171,10 @@ impl MetaServer {
             helper("meta-walks", {
                 let core = core.clone();
                 Box::new(move || crate::client_protocol::run_walks(&core))
+            }),
+            helper("meta-directories", {
+                let (core, stop) = (core.clone(), stop.clone());
+                Box::new(move || directories::run(&core.partition, &stop))
             }),
             helper("meta-background", {
                 let (core, stop) = (core.clone(), stop.clone());
@@ -345,6 +350,13 @@ impl MetaServer {
     /// A digest of the files and directories alone: a new epoch does not change it.
     pub fn content_digest(&self) -> u64 {
         self.core.partition.tree().namespace.content_digest()
+    }
+
+    /// The place in the directory log that this member has come to, and a digest of the directories that all groups hold: equal in all groups
+    /// at one place.
+    pub fn directories_digest(&self) -> (Dix, u64) {
+        let tree = self.core.partition.tree();
+        (tree.namespace.directory_log().dix, tree.namespace.directories_digest())
     }
 
     /// Lets another member lead if this one does, takes no more calls, finishes those that have begun, closes the

@@ -1,5 +1,5 @@
-//! Two groups in one cluster: each leads itself, and neither is taken for the other. Only the root group has a part of the
-//! namespace so far.
+//! Two groups in one cluster: each leads itself, and neither is taken for the other. The directories that both hold are told of in
+//! `directory_log.rs`.
 
 mod cluster;
 
@@ -25,7 +25,8 @@ fn more(of: &Cluster, name: &str, id: GroupId, member: u32) -> (std::path::PathB
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn each_group_leads_itself() {
     let (first, active) = Cluster::in_sync(2).await;
-    let (mut second, active_of_second) = Plan::further_group(&first, SECOND, ELEVENTH, 3).in_sync().await;
+    let plan = Plan::further_group(&first, SECOND, ELEVENTH, 3).await;
+    let (mut second, active_of_second) = plan.in_sync().await;
     let (of_first, of_second) = (first.group(active).await, second.group(active_of_second).await);
     assert_eq!((of_first.group, of_second.group), (1, 2));
     assert_eq!(of_first.cluster_id, of_second.cluster_id);
@@ -63,7 +64,7 @@ async fn each_group_leads_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_client_is_sent_on_from_a_group_that_holds_no_part_of_the_namespace() {
     let (first, active) = Cluster::in_sync(2).await;
-    let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, 2).in_sync().await;
+    let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, 2).await.in_sync().await;
     for member in second.members() {
         let answer: Result<bool, CallError> = try_mkdirs(&second.client(member), "/a").await;
         let said = refused(answer, exception::STANDBY);
@@ -78,9 +79,14 @@ async fn a_client_is_sent_on_from_a_group_that_holds_no_part_of_the_namespace() 
 async fn a_group_is_made_once_and_a_member_is_of_one_group() {
     let (first, active) = Cluster::in_sync(2).await;
     let env = Env::production();
+    let before = first.fetched_tree().await;
+    let (directory, group) = more(&first, "early", SECOND, 11);
+    let early = metad::found_group(&env, &directory, &group, &before).unwrap_err();
+    assert!(early.to_string().contains("has not added it to the namespace"), "{early}");
+    let root = first.tree_with(SECOND).await;
     let found = |name, id, member| {
         let (directory, group) = more(&first, name, id, member);
-        metad::found_group(&env, &directory, &group)
+        metad::found_group(&env, &directory, &group, &root)
     };
     let join = |name, id, member| {
         let (directory, group) = more(&first, name, id, member);
@@ -118,18 +124,21 @@ async fn a_group_is_made_once_and_a_member_is_of_one_group() {
     first.end().await;
 }
 
-/// A member that joins when the group has been raised builds its tree from the first entry on, as the founder did.
+/// Older releases do not know what the root group would write for a further group.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_member_of_a_group_begins_at_the_level_at_which_the_cluster_began() {
-    let (first, active) = Plan::group(2).at_level(Level::FIRST).in_sync().await;
-    let env = Env::production();
-    let (directory, group) = more(&first, "made", SECOND, 11);
-    assert_eq!(metad::found_group(&env, &directory, &group).unwrap().first_level, Level::FIRST);
-    let coordinator = first.replica(active).coordinator().clone();
-    let known = coord::wait(|done| coordinator.read(SECOND, done)).unwrap().unwrap();
-    let raised = base::GroupView { level: Level::NEWEST, ..known.view.clone() };
-    coord::wait(|done| coordinator.change(SECOND, known.basis(), raised, &[], done)).unwrap();
-    let (directory, group) = more(&first, "joined", SECOND, 12);
-    assert_eq!(metad::join(&env, &directory, &group).unwrap().first_level, Level::FIRST);
+async fn a_root_group_of_an_older_level_takes_no_further_group_before_it_is_raised() {
+    let (first, active) = Plan::group(2).at_level(Level::NOTED_ANSWERS).in_sync().await;
+    let request = a::AddGroupRequestProto { group: 2 };
+    let answer: Result<a::AddGroupResponseProto, CallError> = first.order(active, "addGroup", &request).await;
+    let said = answer.unwrap_err().to_string();
+    assert!(said.contains("is at level 3") && said.contains("clover admin upgrade finalize"), "{said}");
+    let raise = a::RaiseLevelRequestProto { is_confirmed: Some(true), level: None };
+    let _: a::RaiseLevelResponseProto = first.order(active, "raiseLevel", &raise).await.unwrap();
+    first.mkdirs(active, "/a").await;
+    let plan = Plan::further_group(&first, SECOND, ELEVENTH, 2).await;
+    let (second, active_of_second) = plan.in_sync().await;
+    let level = second.replica(active_of_second).status().view.unwrap().0.level;
+    assert_eq!(level, Level::NEWEST, "it begins at the level of the root group");
+    second.end().await;
     first.end().await;
 }

@@ -2,6 +2,7 @@
 //! operation's own file, and the table of all kinds is in `ops.rs`.
 
 pub(crate) mod heirs;
+pub(crate) mod plain;
 
 use crate::{
     Context, Namespace, Reply, SnapshotId,

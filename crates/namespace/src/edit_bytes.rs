@@ -3,13 +3,18 @@
 use crate::{
     DecodeError, Edit,
     codec::{Field, Reader, Writer},
+    edit::plain::{VERSION, VERSION_WITH_DUES},
     ops::{decode_body, encode_body},
 };
 
-/// The first byte of an edit that preserves and charges nothing.
-const VERSION: u8 = 1;
-/// The first byte of an edit that preserves or charges something.
-const VERSION_WITH_DUES: u8 = 2;
+/// Appends the bytes of an edit without its dues, which are a group's own.
+pub(crate) fn encode_plain(edit: &Edit, out: &mut Vec<u8>) {
+    let out = &mut Writer(out);
+    out.byte(VERSION);
+    edit.time.encode(out);
+    edit.origin.encode(out);
+    encode_body(&edit.body, out);
+}
 
 impl Edit {
     /// Appends the edit's bytes; see `docs/format/edits.md`.

@@ -1,16 +1,26 @@
-//! The directories that all groups of a namespace have: how a new group comes to them, and whether two groups have the same.
+//! The directories that all groups of a namespace have: how changes of them become entries of the directory log, how a new group comes to
+//! them, and whether two groups have the same.
 
 use crate::{
-    Context, Edit, Namespace,
+    Context, Edit, GroupLevel, Namespace,
     digest::Digester,
+    directory_log::DirectoryLog,
+    edit_bytes,
+    footprint::Marks,
+    operation::Operation,
     ops::{
-        allow_snapshot,
+        Body, allow_snapshot,
+        ordered::OrderedEdit,
         relay::{self, NotFollowed},
     },
     store::inode::{Inode, SNAPSHOTTABLE},
     tree::Counters,
 };
-use base::{GroupId, directory_log::Point};
+use base::{
+    FsError, FsResult, GroupId, TxId,
+    directory_log::{Dix, Entry, Mark, Point},
+};
+use bytes::Bytes;
 
 /// Why a tree cannot be the beginning of another group's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +33,108 @@ pub enum NotShared {
     Snapshots(u64),
 }
 
+/// Entries of the directory log, or none any more.
+pub type ReadEntries = Option<(Point, Vec<Entry>)>;
+
 impl Namespace {
+    /// The groups that hold a part of the namespace, without the root group.
+    pub fn further_groups(&self) -> impl Iterator<Item = GroupId> {
+        self.tree.directory_log.groups.iter().copied()
+    }
+
+    /// Whether other groups hold a part of the namespace as well.
+    pub fn is_shared(&self) -> bool {
+        !self.tree.directory_log.groups.is_empty()
+    }
+
+    /// If this edit has to become an entry of the directory log: its marks there, and its bytes. To be asked in the root group before the edit
+    /// is applied. `None`: the edit is no change of directories, or no other group is there.
+    pub fn as_entry(&self, edit: &Edit) -> Option<(Vec<Mark>, Bytes)> {
+        let is_first = matches!(edit.body, Body::AddGroup(_));
+        if self.group() != GroupId::ROOT || !(self.is_shared() || is_first) {
+            return None;
+        }
+        edit.body.followed(self)?;
+        let mut marks = Vec::new();
+        edit.body.mark(&mut Marks::new(self, &mut marks));
+        let mut marks: Vec<Mark> = marks.into_iter().map(Mark::from).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        let mut payload = Vec::new();
+        edit_bytes::encode_plain(edit, &mut payload);
+        Some((marks, payload.into()))
+    }
+
+    /// The edit as this entry of the directory log. Every entry up to `visible` is visible, and every group has carried out those up to
+    /// `dropped`.
+    pub fn ordered(edit: Edit, entry: Entry, visible: Dix, dropped: Dix) -> Edit {
+        let Edit { time, origin, dues, body } = edit;
+        let dropped = dropped.min(visible);
+        Edit {
+            time,
+            origin,
+            dues,
+            body: Body::Ordered(OrderedEdit { entry, visible, dropped, change: Box::new(body) }),
+        }
+    }
+
+    /// The entries behind `after` that this tree keeps, of at most so many bytes or one. `None`: it has dropped them.
+    pub fn directory_entries(&self, after: Dix, bytes_max: usize) -> ReadEntries {
+        let kept = &self.tree.directory_log.kept;
+        let previous = kept.point(after)?;
+        let mut bytes = 0;
+        let mut entries = Vec::new();
+        for entry in kept.after(after) {
+            bytes += entry.bytes();
+            if bytes > bytes_max && !entries.is_empty() {
+                break;
+            }
+            entries.push(entry.clone());
+        }
+        Some((previous, entries))
+    }
+
+    /// The entries of which the log does not say that they are visible, and the place before them.
+    pub fn directory_entries_in_doubt(&self) -> (Point, Vec<Entry>) {
+        let kept = &self.tree.directory_log.kept;
+        let visible = kept.visible().max(kept.base().dix);
+        let base = kept.point(visible).unwrap_or(self.tree.directory_log.end);
+        (base, kept.after(base.dix).cloned().collect())
+    }
+
+    /// How many entries of the directory log are kept for groups that may lack them, and about how many bytes these take.
+    pub fn kept_directory_entries(&self) -> (u64, usize) {
+        let kept = &self.tree.directory_log.kept;
+        (kept.len(), kept.bytes())
+    }
+
+    /// Refuses what several groups cannot share yet.
+    ///
+    /// # Errors
+    /// [`FsError::Unsupported`] if other groups hold a part of the namespace.
+    pub(crate) fn refuse_if_shared(&self, what: &str) -> FsResult<()> {
+        match self.is_shared() {
+            true => Err(FsError::Unsupported(format!(
+                "{what} are not possible yet where several groups share one namespace."
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether several groups can share this tree.
+    ///
+    /// # Errors
+    /// [`NotShared`] names what they cannot share yet.
+    pub fn check_can_be_shared(&self) -> Result<(), NotShared> {
+        if !self.tree.quotas.is_empty() {
+            return Err(NotShared::Quotas(self.tree.quotas.len()));
+        }
+        match self.counts().snapshots {
+            0 => Ok(()),
+            snapshots => Err(NotShared::Snapshots(snapshots)),
+        }
+    }
+
     /// Plans to follow the entry of the directory log that ends at `point`. `entry` is the root group's edit; its time and its
     /// call stay, and what it owed to the root group's snapshots and quotas does not count here.
     ///
@@ -33,23 +144,19 @@ impl Namespace {
         relay::plan(self, ctx, entry, point).map(Edit::from)
     }
 
-    /// The tree with which another group begins, when it joins at this place in the directory log: all directories of this one,
+    /// The tree with which another group begins, at the place in the directory log to which this tree has come: all directories of this one,
     /// which is the root group's, and no file. Deleted directories, also those that are still being taken apart, are not among them.
     ///
     /// # Errors
     /// [`NotShared`] if this tree has what several groups cannot share yet.
-    pub fn for_joining(&self, seed: u64, group: GroupId, at: Point) -> Result<Self, NotShared> {
-        if !self.tree.quotas.is_empty() {
-            return Err(NotShared::Quotas(self.tree.quotas.len()));
-        }
-        match self.counts().snapshots {
-            0 => {}
-            snapshots => return Err(NotShared::Snapshots(snapshots)),
-        }
+    pub fn for_joining(&self, seed: u64, group: GroupId) -> Result<Self, NotShared> {
+        self.check_can_be_shared()?;
         let mut ns = Self::empty(seed);
         ns.tree.counters = Counters { time: self.tree.counters.time, ..Counters::of_group(group) };
-        ns.tree.level = self.tree.level.clone();
-        ns.tree.directory_log = at;
+        // The entry that raised it is none of the new group's.
+        ns.tree.level = GroupLevel { since: TxId::default(), ..self.tree.level.clone() };
+        let DirectoryLog { end, groups, .. } = &self.tree.directory_log;
+        ns.tree.directory_log = DirectoryLog { end: *end, groups: groups.clone(), ..DirectoryLog::default() };
         ns.tree.snapshots.last = self.tree.snapshots.last;
         ns.tree.root = ns.copy_directory(self, self.tree.root, None);
         let mut stack = vec![(self.tree.root, ns.tree.root)];

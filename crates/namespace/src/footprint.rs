@@ -10,7 +10,7 @@
 //! it, and the policies of inodes that were moved since. One mark stands for all of those.
 
 use crate::{Namespace, path::Path, paths::Paths, reserved, snapshots::view::DOT_SNAPSHOT, store::NONE};
-use base::InodeId;
+use base::{InodeId, directory_log::MarkKind};
 use rapidhash::v3::rapidhash_v3;
 
 /// 2^64 divided by the golden ratio: a product with it spreads neighbouring numbers.
@@ -30,6 +30,11 @@ impl Mark {
     /// The state that snapshots share with the present.
     const PAST: Mark = Mark(u64::MAX);
 
+    /// Whether it stands for a name, or for the way through a directory.
+    fn is_of_a_way(self) -> bool {
+        matches!(self.0 & 3, 0 | 3)
+    }
+
     /// The permissions of an inode, the attributes that all below inherit from it, and its snapshots.
     fn passage(inode: InodeId) -> Self {
         Self(inode.0 << 2)
@@ -48,6 +53,39 @@ impl Mark {
     /// The mark of a name in a directory: it stands for the question which inode has that name, if any.
     fn entry(directory: InodeId, name: &[u8]) -> Self {
         Self((rapidhash_v3(name) ^ directory.0.wrapping_mul(SPREAD)) << 2 | 3)
+    }
+}
+
+/// In the directory log. The marks of one thing are equal in all groups and releases: its key is part of the format.
+impl From<Mark> for base::directory_log::Mark {
+    fn from(mark: Mark) -> Self {
+        let kind = match mark.0 & 3 {
+            0 => MarkKind::Passage,
+            1 => MarkKind::Inode,
+            2 => MarkKind::Names,
+            _ => MarkKind::Name,
+        };
+        Self::new(kind, (mark.0 >> 2).into())
+    }
+}
+
+impl Mark {
+    /// Keeps those that a plan of a change rests on.
+    pub(crate) fn keep_ways(marks: &mut Vec<Self>) {
+        marks.retain(|mark| mark.is_of_a_way());
+    }
+
+    /// The mark that stands for the same thing. `None`: no answer rests on that alone.
+    pub fn of_directory_log(mark: base::directory_log::Mark) -> Option<Self> {
+        let key = u64::try_from(mark.key).ok().filter(|key| key >> 62 == 0)?;
+        let kind = match mark.kind {
+            MarkKind::Passage => 0,
+            MarkKind::Inode => 1,
+            MarkKind::Names => 2,
+            MarkKind::Name => 3,
+            MarkKind::Files => return None,
+        };
+        Some(Self(key << 2 | kind))
     }
 }
 
@@ -190,6 +228,21 @@ impl Namespace {
             seen.extend((reach == Reach::Children).then(|| Mark::children(id)));
         }
         true
+    }
+
+    /// Adds the marks of an inode's name and passage, and of those of every directory above it. Times and numbers of children are not among
+    /// them: a plan does not rest on these.
+    pub(crate) fn seen_above(&self, inode: InodeId, seen: &mut Vec<Mark>) {
+        let mut at = self.handle(inode);
+        while let Some(handle) = at {
+            let inode = self.tree.inode(handle);
+            seen.push(Mark::passage(inode.id()));
+            let parent = (inode.parent != NONE).then_some(inode.parent);
+            if let Some(parent) = parent {
+                seen.push(Mark::entry(self.tree.inode(parent).id(), self.tree.name_of(handle)));
+            }
+            at = parent;
+        }
     }
 
     pub(crate) fn parent_of(&self, inode: InodeId) -> Option<InodeId> {

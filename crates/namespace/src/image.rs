@@ -21,8 +21,9 @@ const VERSION: u8 = 2;
 const UNKNOWN_VERSION: u8 = 1;
 /// The version of the section about the group's level.
 const LEVEL_VERSION: u8 = 1;
-/// The version of the section about the directory log.
-const DIRECTORY_LOG_VERSION: u8 = 1;
+/// The versions of the section about the directory log: the place alone, or all of it.
+const DIRECTORY_LOG_PLACE: u8 = 1;
+const DIRECTORY_LOG: u8 = 2;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;

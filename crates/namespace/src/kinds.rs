@@ -4,8 +4,9 @@
 /// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
 pub(crate) const MKDIRS_WITH_ACLS: u8 = 36;
 pub(crate) const CREATE_WITH_ACLS: u8 = 37;
-/// The kind that holds an edit of another kind.
+/// The kinds that hold an edit of another kind.
 pub(crate) const RELAY: u8 = 41;
+pub(crate) const ORDERED: u8 = 42;
 
 /// The kinds of edits, each with its number and the type of its body.
 macro_rules! kinds {
@@ -48,7 +49,7 @@ macro_rules! kinds {
             }
         })*
 
-        /// As a part of a relay, which holds no other relay.
+        /// As a part of a relay, or of an entry of the directory log. Neither holds one of these two.
         impl $crate::codec::Field for Body {
             fn encode(&self, out: &mut $crate::codec::Writer<'_>) {
                 encode_body(self, out);
@@ -56,7 +57,9 @@ macro_rules! kinds {
 
             fn decode(input: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::DecodeError> {
                 match input.byte()? {
-                    $crate::kinds::RELAY => Err(input.malformed("a relay in a relay")),
+                    $crate::kinds::RELAY | $crate::kinds::ORDERED => {
+                        Err(input.malformed("a change of directories in another one"))
+                    }
                     kind => decode_body(kind, input),
                 }
             }

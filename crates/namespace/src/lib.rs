@@ -23,6 +23,7 @@ mod codec;
 mod consistency;
 pub mod context;
 mod digest;
+mod directory_log;
 pub mod edit;
 mod edit_bytes;
 mod entry_limits;

@@ -23,6 +23,7 @@
 
 pub mod abandon_block;
 pub mod add_block;
+pub mod add_group;
 pub mod allow_deletions;
 pub mod allow_snapshot;
 pub mod append;
@@ -37,6 +38,7 @@ pub mod delete_snapshot;
 pub mod fsync;
 pub mod mkdirs;
 pub mod note_answer;
+pub mod ordered;
 pub mod raise_level;
 pub mod recover_lease;
 pub mod relay;
@@ -113,6 +115,8 @@ kinds! {
     39 => RaiseLevel(raise_level::RaiseLevelEdit),
     40 => NoteAnswer(note_answer::NoteAnswerEdit),
     41 => Relay(relay::RelayEdit<Body>),
+    42 => Ordered(ordered::OrderedEdit<Body>),
+    43 => AddGroup(add_group::AddGroupEdit),
 }
 
 requests! {
@@ -164,9 +168,25 @@ impl Edit {
         }
     }
 
+    /// The entry of the directory log that the edit is, if it is one.
+    pub fn directory_entry(&self) -> Option<&ordered::OrderedEdit<Body>> {
+        match &self.body {
+            Body::Ordered(ordered) => Some(ordered),
+            _ => None,
+        }
+    }
+
     /// Adds the marks of what the edit changes. To be asked before it is applied, while what it removes is still there.
     pub fn footprint(&self, ns: &crate::Namespace, footprint: &mut Vec<Mark>) {
         self.body.mark(&mut Marks::new(ns, footprint));
+    }
+
+    /// Adds the marks of what the plan of the edit rests on: what it changes, and the names and passages of every directory up to the
+    /// root of all that it changes. To be asked before it is applied.
+    pub fn rests_on(&self, ns: &crate::Namespace, seen: &mut Vec<Mark>) {
+        self.footprint(ns, seen);
+        Mark::keep_ways(seen);
+        self.body.changed(ns, &mut |inode| ns.seen_above(inode, seen));
     }
 }
 

@@ -8,7 +8,9 @@ use crate::{
     ops::{
         add_block::{self, AddBlockEdit, NewBlock},
         complete::{self, CompleteEdit},
+        create::{self, CreateEdit},
         fsync::FsyncEdit,
+        mkdirs::MkdirsEdit,
         release_lease::{self, Freeing, Recovery},
         truncate::{self, Cutting, TruncateEdit},
         truncate_copy::TruncateCopyEdit,
@@ -56,6 +58,17 @@ impl<E: From<Edit<AddBlockEdit>> + From<Edit<FsyncEdit>>> From<add_block::Plan> 
             add_block::Plan::New { edit, block } => Self::Allocate(edit.into(), block),
             add_block::Plan::Again(reply) => Self::NoChange(reply),
             add_block::Plan::Refused { edit, error } => Self::Refused(edit.into(), error),
+        }
+    }
+}
+
+impl<E: From<Edit<CreateEdit>> + From<Edit<CompleteEdit>> + From<Edit<MkdirsEdit>>> From<create::Plan>
+    for Step<E>
+{
+    fn from(plan: create::Plan) -> Self {
+        match plan {
+            create::Plan::Create(freeing) => freeing.into(),
+            create::Plan::Parents(edit) => Self::First(edit.into()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     FileKind, FileStatus, GroupLevel, UnknownReplicas,
     digest::Digester,
+    directory_log::DirectoryLog,
     quota::Quota,
     retry::Ring,
     snapshots::Snapshots,
@@ -19,10 +20,7 @@ use crate::{
     },
     xattr::Xattrs,
 };
-use base::{
-    BlockId, FsError, FsResult, GenerationStamp, GroupId, InodeId, InodeOrigin, Timestamp, TxId,
-    directory_log::Point,
-};
+use base::{BlockId, FsError, FsResult, GenerationStamp, GroupId, InodeId, InodeOrigin, Timestamp, TxId};
 use std::{collections::VecDeque, sync::Arc};
 
 /// A clone stays as it is: it costs a reference count a page.
@@ -49,8 +47,7 @@ pub(crate) struct Tree {
     pub counters: Counters,
     pub unknown: UnknownReplicas,
     pub level: GroupLevel,
-    /// How far a group that follows the directory log has come.
-    pub directory_log: Point,
+    pub directory_log: DirectoryLog,
     /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
@@ -176,7 +173,7 @@ impl Tree {
             counters: Counters::of_group(GroupId::ROOT),
             unknown: UnknownReplicas::default(),
             level: GroupLevel::default(),
-            directory_log: Point::default(),
+            directory_log: DirectoryLog::default(),
             sum: 0,
         }
     }
@@ -354,9 +351,8 @@ impl Tree {
         if !self.level.is_first() {
             digester.number(self.level.digest());
         }
-        if self.directory_log != Point::default() {
-            digester.number(self.directory_log.dix.0);
-            digester.number(self.directory_log.chain.0);
+        if !self.directory_log.is_unused() {
+            digester.number(self.directory_log.digest());
         }
         if !self.snapshots.is_unused() {
             let numbers = [

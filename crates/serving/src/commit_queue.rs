@@ -48,6 +48,11 @@ impl<T, const N: usize> CommitQueue<T, N> {
         self.certain.of(Log::OWN)
     }
 
+    /// Everything that is certain.
+    pub fn certain(&self) -> Until<N> {
+        self.certain
+    }
+
     /// The reason why nothing will ever commit here again.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()

@@ -30,6 +30,11 @@ impl<const N: usize> Doubt<N> {
         self.last.is_empty()
     }
 
+    /// Whether nothing of this log is in doubt.
+    pub fn is_clear_of(&self, log: Log) -> bool {
+        self.order[log.place()].is_empty()
+    }
+
     /// The entry `sn` of a log has left these marks. The entries of one log come in their order.
     pub fn touch(&mut self, log: Log, sn: Sn, footprint: &[Mark]) {
         for mark in footprint {

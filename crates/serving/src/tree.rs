@@ -5,7 +5,10 @@ use crate::{
     doubt::Doubt,
     until::{Log, Until},
 };
-use base::{Entry, EntryKind, InodeId, Sn, TxId, UnknownLevel};
+use base::{
+    Entry, EntryKind, GroupId, InodeId, Sn, TxId, UnknownLevel,
+    directory_log::{self, Dix},
+};
 use bytes::Bytes;
 use group::{EpochStart, StateDigest};
 use namespace::{
@@ -25,6 +28,8 @@ pub struct Tree {
     ahead_checkpoint: Option<(Sn, Bytes)>,
     /// The marks of the edit just applied.
     footprint: Vec<Mark>,
+    /// The last entry of the directory log that the root group's tree shows. In other groups 0: they apply visible entries alone.
+    ordered: Dix,
     /// The watches on subtrees that are looked at for plans.
     watches: Watches,
     rules: Rules,
@@ -93,6 +98,11 @@ impl Said {
     }
 }
 
+fn touch_entry(doubt: &mut Doubt, entry: &directory_log::Entry) {
+    let marks: Vec<Mark> = entry.marks.iter().filter_map(|mark| Mark::of_directory_log(*mark)).collect();
+    doubt.touch(Log::DIRECTORIES, Sn(entry.dix.0), &marks);
+}
+
 /// The part of an epoch's first entry that concerns the tree.
 fn epoch_of(start: &EpochStart) -> NewEpoch {
     NewEpoch {
@@ -107,9 +117,16 @@ fn epoch_of(start: &EpochStart) -> NewEpoch {
 impl Tree {
     /// The tree as recovery has left it: nothing is in flight.
     pub fn new(namespace: Namespace, rules: Rules) -> Self {
+        let mut doubt = Doubt::default();
+        let mut ordered = Dix(0);
+        if namespace.group() == GroupId::ROOT {
+            ordered = namespace.directory_log().dix;
+            namespace.directory_entries_in_doubt().1.iter().for_each(|entry| touch_entry(&mut doubt, entry));
+        }
         Self {
             namespace,
-            doubt: Doubt::default(),
+            doubt,
+            ordered,
             ahead_checkpoint: None,
             footprint: Vec::new(),
             watches: Watches::default(),
@@ -123,7 +140,18 @@ impl Tree {
     /// It is not the next entry.
     pub fn apply_committed(&mut self, at: TxId, said: &Said) -> Result<Vec<BlockChange>, ApplyError> {
         self.watches.spoil_all();
+        if let Said::Edit(edit) = said {
+            self.order(edit);
+        }
         said.apply(&mut self.namespace, at)
+    }
+
+    /// Notes that an edit is an entry of the directory log: it is in doubt until it is visible, also when it has committed.
+    fn order(&mut self, edit: &Edit) {
+        let Some(ordered) = edit.directory_entry() else { return };
+        self.doubt.forget(Log::DIRECTORIES, Sn(ordered.visible.0));
+        touch_entry(&mut self.doubt, &ordered.entry);
+        self.ordered = ordered.entry.dix;
     }
 
     /// Applies an entry that may have committed, or not: one that a new active has inherited. A read that sees its effect
@@ -139,11 +167,14 @@ impl Tree {
     ) -> Result<Vec<BlockChange>, ApplyError> {
         self.watches.spoil_all();
         match said {
-            Said::Edit(edit) if !self.rules.break_rule(Broken::InheritedTakenAsCommitted) => {
-                self.touch(at.sn, edit);
+            Said::Edit(edit) => {
+                if !self.rules.break_rule(Broken::InheritedTakenAsCommitted) {
+                    self.touch(at.sn, edit);
+                }
+                self.order(edit);
             }
             Said::Checkpoint => self.ahead_checkpoint = Some((at.sn, payload.clone())),
-            Said::Edit(_) | Said::EpochStart(_) => {}
+            Said::EpochStart(_) => {}
         }
         said.apply(&mut self.namespace, at)
     }
@@ -154,6 +185,7 @@ impl Tree {
         if !self.rules.break_rule(Broken::OwnTakenAsCommitted) {
             self.touch(at.sn, edit);
         }
+        self.order(edit);
         self.watches.tell(&self.namespace, edit);
         self.namespace.apply(at, edit)
     }
@@ -170,9 +202,10 @@ impl Tree {
         self.doubt.touch(Log::OWN, sn, &self.footprint);
     }
 
-    /// Forgets the marks of what has committed. Called before each batch of edits.
-    pub fn forget_committed(&mut self, committed: Sn) {
-        self.doubt.forget(Log::OWN, committed);
+    /// Forgets the marks of what is certain. Called before each batch of edits.
+    pub fn forget(&mut self, certain: Until) {
+        self.doubt.forget(Log::OWN, certain.of(Log::OWN));
+        self.doubt.forget(Log::DIRECTORIES, certain.of(Log::DIRECTORIES));
     }
 
     /// The checkpoint that was applied before it had committed, if it has by now.
@@ -182,7 +215,22 @@ impl Tree {
 
     /// What has to be certain before an answer about all that the tree shows may go out.
     pub fn shows(&self) -> Until {
-        Until::own(self.namespace.applied().sn)
+        Until::own(self.namespace.applied().sn).and(Until::entry(Log::DIRECTORIES, Sn(self.ordered.0)))
+    }
+
+    /// The entry of the directory log that has to be visible before the answer to a change may go out that comes to this edit: the edit itself, if it is
+    /// one, or else the last in doubt that touches what the edit changes, its name, or the way there. To be asked before the edit is applied.
+    pub fn rests_on_directories(&self, edit: &Edit) -> Until {
+        if let Some(ordered) = edit.directory_entry() {
+            // The log becomes visible from its beginning on: with the entry, all before it.
+            return Until::entry(Log::DIRECTORIES, Sn(ordered.entry.dix.0));
+        }
+        if self.doubt.is_clear_of(Log::DIRECTORIES) {
+            return Until::NOW;
+        }
+        let mut seen = Vec::new();
+        edit.rests_on(&self.namespace, &mut seen);
+        self.doubt.until(&seen).only(Log::DIRECTORIES)
     }
 
     /// What has to be certain before an answer to a look at this part of the tree may go out, while everything up to `certain` is
@@ -273,7 +321,7 @@ mod tests {
         assert_eq!(tree.rests_on(Until::own(Sn(0)), Sight::Everything), Some(Until::own(Sn(2))));
         assert_eq!(tree.rests_on(Until::own(Sn(1)), Sight::Paths("/a/b".into())), None);
         assert_eq!(tree.rests_on(Until::own(Sn(2)), Sight::Everything), None);
-        tree.forget_committed(Sn(2));
+        tree.forget(Until::own(Sn(2)));
         assert!(tree.doubt.is_empty());
     }
 

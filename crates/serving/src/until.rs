@@ -2,8 +2,8 @@
 
 use base::Sn;
 
-/// The number of logs whose entries can leave an answer in doubt: there is the own log alone.
-pub const LOGS: usize = 1;
+/// The number of logs whose entries can leave an answer in doubt.
+pub const LOGS: usize = 2;
 
 /// A log whose entries can leave an answer in doubt. Each log has its own rule by which an entry becomes certain, and its
 /// entries become certain in their order. Two logs have nothing to do with each other.
@@ -13,6 +13,8 @@ pub struct Log(usize);
 impl Log {
     /// The log of the own group. Its entries are certain once they have committed.
     pub const OWN: Self = Self(0);
+    /// The directory log, in the root group. Its entries are certain once they are visible. Where there is one group it is empty.
+    pub const DIRECTORIES: Self = Self(1);
 
     /// The log that stands at this place in an [`Until`].
     pub const fn at(place: usize) -> Self {
@@ -25,7 +27,7 @@ impl Log {
 }
 
 /// An entry of each of `N` logs: the last one that has to be certain before a doubt is over, or the last one that is.
-/// [`Sn`] 0, before the first entry, is always certain. With one log it is as large as the number alone.
+/// [`Sn`] 0, before the first entry, is always certain. A place in the directory log counts as an [`Sn`] here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Until<const N: usize = LOGS>([Sn; N]);
 
@@ -43,6 +45,12 @@ impl<const N: usize> Until<N> {
     /// An entry of the own log.
     pub const fn own(sn: Sn) -> Self {
         Self::entry(Log::OWN, sn)
+    }
+
+    /// The same entry of this log, and nothing of the others.
+    #[must_use]
+    pub const fn only(&self, log: Log) -> Self {
+        Self::entry(log, self.of(log))
     }
 
     /// The entry of one log.
@@ -70,8 +78,6 @@ impl<const N: usize> Until<N> {
         self.open(certain).is_none()
     }
 }
-
-const _: () = assert!(size_of::<Until>() == size_of::<Sn>(), "one log costs no more than its number");
 
 #[cfg(test)]
 mod tests {

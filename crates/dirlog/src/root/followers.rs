@@ -53,7 +53,32 @@ impl Follower {
     }
 }
 
+/// Where another group stands with the root, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub group: GroupId,
+    /// It has said Hello, and its session is not over.
+    pub has_session: bool,
+    /// Nothing becomes visible without it. At the last step its lease was not over.
+    pub is_leased: bool,
+    pub received: Dix,
+    /// Applied there, and committed. `None`: it has not told this root.
+    pub committed: Option<Dix>,
+}
+
 impl Root {
+    /// Where the other groups stand, by their numbers.
+    pub fn standings(&self) -> Vec<Standing> {
+        let standing = |(group, follower): (&GroupId, &Follower)| Standing {
+            group: *group,
+            has_session: follower.session.is_some(),
+            is_leased: follower.lease_end.is_some() && !follower.is_lapsed,
+            received: follower.received,
+            committed: follower.committed,
+        };
+        self.groups.iter().map(standing).collect()
+    }
+
     pub(super) fn is_of_session(&mut self, group: GroupId, session: Session) -> bool {
         if self.groups[&group].session == Some(session) {
             return true;

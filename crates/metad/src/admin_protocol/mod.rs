@@ -5,6 +5,7 @@
 //! the cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing.
 
 mod deletions;
+mod groups;
 mod orders;
 mod proof;
 mod repair_view;
@@ -29,6 +30,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((request, reply)) = decode::<p::GetGroupRequestProto>(&call, reply) else { return };
             show::get_group(core, call, request.is_local(), reply);
         }
+        "getDirectoryLog" => groups::show(core, call, reply),
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
             let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);
@@ -66,6 +68,7 @@ fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {
         "uncleanElect" => unclean::elect(core, call, reply),
         "repairView" => repair_view::repair(core, call, reply),
         "raiseLevel" => upgrade::raise_level(core, call, reply),
+        "addGroup" => groups::add(core, call, reply),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }

@@ -68,7 +68,9 @@ pub fn after_commit<A: Answer>(
     answer: FsResult<A>,
 ) {
     let (core, epoch) = (core.clone(), turn.epoch());
-    turn.after_commit(move |committed| {
+    // A refusal rests on more than the edits that came before it.
+    let is_own = basis == Basis::OwnEdit && answer.is_ok();
+    let release = move |committed: Result<(), &str>| {
         let _holding = core.in_hand(&call).hold();
         match (committed, basis) {
             (Ok(()), Basis::OwnEdit) => {
@@ -84,5 +86,6 @@ pub fn after_commit<A: Answer>(
             }
             (Err(reason), _) => repeat(&core, call, reply, reason),
         }
-    });
+    };
+    if is_own { turn.after_own_edit(release) } else { turn.after_commit(release) }
 }

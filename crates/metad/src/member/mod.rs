@@ -31,7 +31,7 @@ use crate::{
     fatal,
     peers::{PeerCounters, PeerEvent, Peers, Release, letter::Letter},
 };
-use base::{EntryKind, Epoch, Level, LogPoint, MemberId, MemberStore, Sn};
+use base::{EntryKind, Epoch, Level, LogPoint, MemberId, MemberStore, Moment, Sn};
 use bytes::Bytes;
 use coord::{Coordinator, MemberRecord};
 use disk_queue::Task;
@@ -196,6 +196,14 @@ impl GroupMember {
         self.shared.lease_end_ns.load(Ordering::Acquire) > now.ns
             && self.shared.watched.may_speak(now)
             && self.answers()
+    }
+
+    /// Until then no other member can have been elected, by the others' word. The beginning of time: that is not known.
+    pub fn lease_end(&self) -> Moment {
+        // The lease is looked at first: that of a later reign stands there before the member answers in it.
+        let lease_end = Moment { ns: self.shared.lease_end_ns.load(Ordering::Acquire) };
+        let may_speak = self.shared.watched.may_speak(self.shared.env.clock.moment()) && self.answers();
+        if may_speak { lease_end } else { Moment::default() }
     }
 
     /// Asks the coordinator whether the view is still the one in which this member is active: what was

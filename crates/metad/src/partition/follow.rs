@@ -5,7 +5,7 @@ use crate::{
     member::Followed,
     settle::{tell_ahead, tell_committed},
 };
-use base::{Entry, EntryKind, Epoch, Sn};
+use base::{Entry, EntryKind, Epoch, GroupId, Sn};
 use env::pulse;
 use group::Role;
 use namespace::Renewals;
@@ -73,7 +73,19 @@ pub fn follow(partition: &Partition, followed: Followed) {
         }
         match role {
             Role::Serving { epoch } => take_over(partition, epoch),
-            _ => partition.blocks.lock().set_commanding(None, partition.moment()),
+            Role::Reading { epoch } => {
+                partition.blocks.lock().set_commanding(None, partition.moment());
+                // The root group's active goes on granting leases; nothing becomes visible that does not commit.
+                if partition.cluster.group == GroupId::ROOT {
+                    begin_directories(partition, epoch);
+                }
+            }
+            // It may go on in the same epoch.
+            Role::HandingOver { .. } => partition.blocks.lock().set_commanding(None, partition.moment()),
+            _ => {
+                partition.blocks.lock().set_commanding(None, partition.moment());
+                partition.directories.end();
+            }
         }
         partition.member.publish(role);
     }
@@ -114,5 +126,13 @@ fn apply_ahead(partition: &Partition, entries: &[Entry]) {
 fn take_over(partition: &Partition, epoch: Epoch) {
     let now = partition.moment();
     *partition.renewals.lock() = Renewals::new(now);
+    begin_directories(partition, epoch);
     partition.blocks.lock().set_commanding(Some(epoch), now);
+}
+
+/// This member is its group's voice in the directory log from here on. What is visible by the log, readers need not wait for.
+fn begin_directories(partition: &Partition, epoch: Epoch) {
+    let (committed, now) = (partition.commit.committed(), partition.moment());
+    let visible = partition.directories.begin(&partition.tree().namespace, epoch, committed, now);
+    partition.commit.advance_directories(visible);
 }

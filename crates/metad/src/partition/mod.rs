@@ -25,6 +25,7 @@ use crate::{
     cluster::Cluster,
     commit::CommitWatch,
     config::MetaConfig,
+    directories::Directories,
     exchange::{fetch::Progress, reads::Reads},
     fatal::InHand,
     forward::{self, Forwarder},
@@ -88,6 +89,8 @@ pub struct Partition {
     queue: Arc<Queue>,
     /// Answers to calls that the retry cache has forgotten.
     pub older_answers: OlderAnswers,
+    /// This member's side of the directory log, while it leads.
+    pub directories: Directories,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
@@ -147,6 +150,7 @@ impl Partition {
             parked: Parked::default(),
             refusals: Mutex::default(),
             queue,
+            directories: Directories::default(),
             checkpoint: Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: Reads::default(),

@@ -58,6 +58,8 @@ pub struct Turn<'a> {
     looks: Option<Looks>,
     /// The journal's answer about the call that is being carried out, in case the retry cache does not know it.
     older: Older,
+    /// The entries of the directory log on which the edits of the call rest that is being carried out.
+    rests_on: Until,
 }
 
 impl<'a> Turn<'a> {
@@ -77,12 +79,14 @@ impl<'a> Turn<'a> {
             orphans_left: false,
             looks: None,
             older: Older::Nothing,
+            rests_on: Until::NOW,
         }
     }
 
     /// Carries a call out of which this is known.
     pub fn knowing<T>(&mut self, older: Older, carry_out: impl FnOnce(&mut Self) -> T) -> T {
         self.older = older;
+        self.rests_on = Until::NOW;
         let result = carry_out(self);
         self.older = Older::Nothing;
         result
@@ -178,11 +182,13 @@ impl<'a> Turn<'a> {
     /// Applies, like [`Turn::apply`], an edit that allocates a block or gives one a new pipeline, and notes the targets
     /// on which its replicas will be.
     pub fn apply_with_targets(&mut self, edit: impl Into<Edit>, targets: &[Location]) -> Applied {
-        self.append_edit(&edit.into(), targets)
+        self.append_edit(edit.into(), targets)
     }
 
-    fn append_edit(&mut self, edit: &Edit, targets: &[Location]) -> Applied {
+    fn append_edit(&mut self, edit: Edit, targets: &[Location]) -> Applied {
         let at = TxId { epoch: self.epoch, sn: Sn(self.applied().0 + 1) };
+        let edit = &self.partition.directories.order(self.namespace(), edit, self.epoch, at.sn, self.moment);
+        self.rests_on = self.rests_on.and(self.tree.rests_on_directories(edit));
         self.tell_news(|| Noted::edit(at.sn, edit));
         let mut applied = self.tree.apply_own(at, edit);
         self.scratch.clear();
@@ -207,6 +213,12 @@ impl<'a> Turn<'a> {
     /// `release` runs once everything applied so far has committed.
     pub fn after_commit(&mut self, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
         self.releases.push((self.tree.shows(), Box::new(release)));
+    }
+
+    /// `release` runs once everything applied so far has committed, and what the edits of this call rest on is visible.
+    pub fn after_own_edit(&mut self, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
+        let until = Until::own(self.applied()).and(self.rests_on);
+        self.releases.push((until, Box::new(release)));
     }
 
     /// Takes one step of taking deleted subtrees apart, and of sweeping away entries that no snapshot sees.

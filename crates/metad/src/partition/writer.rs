@@ -6,6 +6,7 @@ use super::{
     turn::{TURN_NS_MAX, Turn},
 };
 use crate::{
+    directories,
     fatal::InHand,
     watch::{Threads, WRITER},
 };
@@ -48,7 +49,7 @@ impl Partition {
         let began = self.moment();
         let finished = {
             let mut tree = self.tree_mut();
-            tree.forget_committed(self.commit.committed());
+            tree.forget(self.commit.certain());
             let mut turn = Turn::begin(self, &mut tree, began);
             while let Some(Work::Attempt(..)) = batch.front() {
                 let Some(Work::Attempt(in_hand, attempt)) = batch.pop_front() else {
@@ -66,6 +67,7 @@ impl Partition {
             turn.clean_up_orphans();
             turn.finish()
         };
+        directories::pump(self);
         // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.
         self.member.write_proposed();
         for (until, release) in finished.releases {

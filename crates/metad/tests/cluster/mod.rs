@@ -4,7 +4,7 @@
 //! otherwise. From there on a story speaks of members by their numbers, from 1 on: it stops, kills and restarts them,
 //! pulls their cables, spoils their disks, waits for what they come to, and asks them as a client or an operator does.
 //!
-//! - `plan`: how a cluster is made, and how its members are configured.
+//! - `plan`: how a cluster is made, and how its members are configured; `joining`: what a further group begins with.
 //! - `life`: members begin and end; `process`: one that is run as its process runs it.
 //! - `waits`: what members come to; `calls` and `orders`: what clients and operators ask.
 //! - `cable`, `disks`, `failing_disk`, `way`: what lies between the members, below them, and between them and the coordinator.
@@ -17,6 +17,7 @@ mod calls;
 mod disks;
 pub mod failing_disk;
 pub mod files;
+mod joining;
 mod life;
 mod orders;
 mod plan;

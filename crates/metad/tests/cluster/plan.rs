@@ -46,12 +46,14 @@ impl Plan {
         }
     }
 
-    /// A further group of this cluster, whose members are numbered from `first`.
-    pub fn further_group(of: &Cluster, group: GroupId, first: u32, count: u32) -> Self {
+    /// A further group of this cluster, whose members are numbered from `first`. The root group is told of it, and its directories are
+    /// those with which the group begins.
+    pub async fn further_group(of: &Cluster, group: GroupId, first: u32, count: u32) -> Self {
+        let root = of.tree_with(group).await;
         let coordinator = of.coordinator.as_ref().map(coord::Embedded::session);
         let plan = Self { group, first, coordinator, ..Self::group(count) };
-        plan.made_by(|config| {
-            metad::found_group(&Env::production(), &config.name_directory, &config.group).unwrap();
+        plan.made_by(move |config| {
+            metad::found_group(&Env::production(), &config.name_directory, &config.group, &root).unwrap();
         })
     }
 
@@ -151,7 +153,13 @@ impl Plan {
 
     /// All members are in sync; and the active.
     pub async fn in_sync(self) -> (Cluster, u32) {
-        let cluster = self.start().await;
+        let mut cluster = self.start().await;
+        if cluster.group != GroupId::ROOT {
+            // Those that join a further group fetch its first image, and begin again.
+            let all = cluster.count as usize;
+            let are_in_sync = |cluster: &Cluster| cluster.is_in_sync(all);
+            cluster.tend_until("all members have the first image", are_in_sync).await;
+        }
         let active = cluster.wait_until_in_sync().await;
         (cluster, active)
     }

@@ -52,6 +52,12 @@ impl Cluster {
         .await;
     }
 
+    /// Whether so many members are in sync, as the active sees it.
+    pub fn is_in_sync(&self, count: usize) -> bool {
+        let active = self.active(&[]).and_then(|active| self.look_at(active));
+        active.is_some_and(|active| in_sync(&active) == count)
+    }
+
     /// Waits until all members are in sync, and returns the member that leads them.
     pub async fn wait_until_in_sync(&self) -> u32 {
         self.wait_until("all members are in sync", |cluster| {

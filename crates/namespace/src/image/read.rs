@@ -1,13 +1,14 @@
 //! An image read back. Nothing is allocated on the word of a count; every name, id and number is checked.
 
 use super::{
-    DIRECTORY_LOG_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION, MAGIC, Previous,
-    Section, UNKNOWN_VERSION, VERSION,
+    DIRECTORY_LOG, DIRECTORY_LOG_PLACE, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION,
+    MAGIC, Previous, Section, UNKNOWN_VERSION, VERSION,
 };
 use crate::{
     GroupLevel, Namespace, UnknownReplicas,
     acl::{self, Acl},
-    codec,
+    codec::{self, Field},
+    directory_log::{ENTRY_BYTES_LIMIT, Kept},
     quota::{Amounts, Quota},
     retry::Origin,
     retry::Record,
@@ -30,7 +31,7 @@ use crate::{
 use base::{
     Block, BlockId, CallId, Chain, ClientId, Epoch, GenerationStamp, GroupId, InodeId, Sn, Timestamp, TxId,
     UnknownLevel,
-    directory_log::{Dix, Point},
+    directory_log::{Dix, Entry, Point},
     level::RELEASE_BYTES_MAX,
 };
 use std::{cmp::Ordering, io, sync::Arc};
@@ -279,14 +280,66 @@ impl Image<'_> {
     fn directory_log(&mut self) -> Result<()> {
         self.section = Section::DirectoryLog;
         let version = self.byte()?;
-        if version != DIRECTORY_LOG_VERSION {
-            return Err(self.malformed(format!("version {version} is not known; {DIRECTORY_LOG_VERSION} is")));
+        if !matches!(version, DIRECTORY_LOG_PLACE | DIRECTORY_LOG) {
+            return Err(self.malformed(format!("version {version} is not known; up to {DIRECTORY_LOG} is")));
         }
-        let point = Point { dix: Dix(self.number()?), chain: Chain(self.number()?) };
-        if self.ns.group() == GroupId::ROOT || point.dix == Dix(0) {
+        let end = self.point()?;
+        let is_root = self.ns.group() == GroupId::ROOT;
+        if end.dix == Dix(0) || (is_root && version == DIRECTORY_LOG_PLACE) {
             return Err(self.malformed("a place in the directory log that no member writes"));
         }
-        self.ns.tree.directory_log = point;
+        self.ns.tree.directory_log.end = end;
+        if version == DIRECTORY_LOG_PLACE {
+            return Ok(());
+        }
+        let mut last = GroupId::ROOT;
+        for _ in 0..self.below(u64::from(GroupId::LAST.0), "number of groups")? {
+            let group = GroupId(self.below(u64::from(GroupId::LAST.0) + 1, "number of a group")? as u32);
+            if group <= last {
+                return Err(self.malformed(format!("group {group} comes after group {last}")));
+            }
+            last = group;
+            self.ns.tree.directory_log.groups.insert(group);
+        }
+        if last == GroupId::ROOT {
+            return Err(self.malformed("a directory log that no group follows"));
+        }
+        self.kept_entries(end, is_root)
+    }
+
+    fn point(&mut self) -> Result<Point> {
+        Ok(Point { dix: Dix(self.number()?), chain: Chain(self.number()?) })
+    }
+
+    fn kept_entries(&mut self, end: Point, is_root: bool) -> Result<()> {
+        let base = self.point()?;
+        let mut kept = Kept::behind(base, Dix(self.number()?));
+        let mut at = base;
+        let mut bytes = Vec::new();
+        for _ in 0..self.number()? {
+            let length = self.below(ENTRY_BYTES_LIMIT, "length of an entry")?;
+            bytes.clear();
+            for _ in 0..length {
+                bytes.push(self.byte()?);
+            }
+            let mut input = codec::Reader::new(&bytes);
+            let decoded = Entry::decode(&mut input).and_then(|entry| input.finish().map(|()| entry));
+            let entry = decoded.map_err(|error| self.malformed(format!("an entry behind {at}: {error}")))?;
+            if entry.dix != at.dix.next() || entry.previous_chain != at.chain {
+                return Err(self.malformed(format!("entry {} does not follow {at}", entry.dix)));
+            }
+            at = entry.point();
+            kept.push(entry);
+        }
+        // Another group's tree says where it is, and keeps nothing.
+        let is_whole = match is_root {
+            true => at == end && kept.visible() < end.dix && kept.is_cut_like_others(),
+            false => at == Point::default() && kept.visible() == Dix(0),
+        };
+        if !is_whole {
+            return Err(self.malformed("a directory log that no member writes"));
+        }
+        self.ns.tree.directory_log.kept = kept;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
 use super::{
-    DIRECTORY_LOG_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section,
+    DIRECTORY_LOG, DIRECTORY_LOG_PLACE, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section,
     UNKNOWN_VERSION, VERSION,
 };
 use crate::{
@@ -78,7 +78,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.past_limits()?;
     image.unknown();
     image.level();
-    image.directory_log();
+    image.directory_log()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -144,16 +144,37 @@ impl Image<'_> {
         }
     }
 
-    fn directory_log(&mut self) {
-        let point = self.tree.directory_log;
-        if point == Point::default() {
-            return;
+    fn directory_log(&mut self) -> io::Result<()> {
+        let log = &self.tree.directory_log;
+        if log.is_unused() {
+            return Ok(());
         }
         let mut out = Writer(&mut self.buffer);
         out.byte(Section::DirectoryLog as u8);
-        out.byte(DIRECTORY_LOG_VERSION);
-        out.number(point.dix.0);
-        out.number(point.chain.0);
+        let put = |point: Point, out: &mut Writer<'_>| {
+            out.number(point.dix.0);
+            out.number(point.chain.0);
+        };
+        if log.groups.is_empty() {
+            out.byte(DIRECTORY_LOG_PLACE);
+            put(log.end, &mut out);
+            return Ok(());
+        }
+        out.byte(DIRECTORY_LOG);
+        put(log.end, &mut out);
+        out.number(log.groups.len() as u64);
+        log.groups.iter().for_each(|group| out.number(group.0.into()));
+        put(log.kept.base(), &mut out);
+        out.number(log.kept.visible().0);
+        out.number(log.kept.len());
+        let mut bytes = Vec::new();
+        for entry in log.kept.iter() {
+            bytes.clear();
+            entry.encode(&mut Writer(&mut bytes));
+            self.out().bytes(&bytes);
+            self.flush_full()?;
+        }
+        Ok(())
     }
 
     pub(super) fn subtree(&mut self, top: u32) -> io::Result<()> {

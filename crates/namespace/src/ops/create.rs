@@ -20,7 +20,7 @@ use crate::{
     operation::{Applying, Operation},
     ops::release_lease::{self, Freeing},
     ops::{
-        mkdirs::{self, NewDirectory},
+        mkdirs::{self, MkdirsEdit, NewDirectory},
         set_erasure_coding, set_storage_policy,
     },
     path::Path,
@@ -272,17 +272,29 @@ fn exists_error(ns: &Namespace, ctx: &Context<'_>, req: &Request, target: u32, p
     }
 }
 
-/// The plan of a request that may have to take the file from another writer first.
-fn plan_freed(
-    ns: &Namespace,
-    ctx: &Context<'_>,
-    req: &Request,
-    facts: &dyn BlockFacts,
-) -> FsResult<Freeing<Planned<CreateEdit>>> {
-    release_lease::free(plan(ns, ctx, req), ns, ctx, &req.path, facts)
+/// The decision on a request, as the tree is now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Create(Freeing<Planned<CreateEdit>>),
+    /// The missing directories are made first, by an edit of the service. Then the request is planned again. If it is refused
+    /// then, the directories stay.
+    Parents(Edit<MkdirsEdit>),
 }
 
-plannable! { Request by plan_freed with facts => Freeing<Planned<CreateEdit>>, (path) "Cannot create file{path}" }
+/// The plan of a request that may have to take the file from another writer first. Where several groups share the namespace, the file
+/// is its group's own, and missing directories are made by an edit that all groups follow.
+fn plan_steps(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockFacts) -> FsResult<Plan> {
+    match plan(ns, ctx, req) {
+        Ok(Planned::Edit(Edit { body, .. })) if ns.is_shared() && !body.missing.is_empty() => {
+            let CreateEdit { parent, missing: directories, owner, group, .. } = body;
+            let edit = MkdirsEdit { parent, directories, owner, group };
+            Ok(Plan::Parents(Edit::of_service(ns, ctx, edit)))
+        }
+        planned => release_lease::free(planned, ns, ctx, &req.path, facts).map(Plan::Create),
+    }
+}
+
+plannable! { Request by plan_steps with facts => Plan, (path) "Cannot create file{path}" }
 
 impl Operation for CreateEdit {
     fn answer(&self) -> Option<Reply> {

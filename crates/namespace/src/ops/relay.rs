@@ -66,7 +66,7 @@ pub(crate) fn plan<B: Operation>(
 impl Namespace {
     /// The place in the directory log up to which this tree has followed it.
     pub fn directory_log(&self) -> Point {
-        self.tree.directory_log
+        self.tree.directory_log.end
     }
 
     /// Whether this tree has a directory of that id.
@@ -98,7 +98,7 @@ impl<B: Operation> Operation for RelayEdit<B> {
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let reply = self.change.apply(ns, applying);
-        ns.tree.directory_log = self.point;
+        ns.tree.directory_log.end = self.point;
         reply
     }
 }

@@ -63,12 +63,14 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
 /// # Errors
 /// Those of [`check_privilege`]; the path cannot be resolved or does not exist (see [`crate::ops`]).
 /// [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::InvalidArgument`] if a limit is below -1 or the storage
-/// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names.
+/// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names,
+/// [`FsError::Unsupported`] if several groups share the namespace.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetQuotaEdit>> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     check_values(req)?;
+    ns.refuse_if_shared("Quotas")?;
     let directory = directory(ns, &resolved)?;
     let inode = ns.tree.inode(directory);
     let is_root = inode.id() == InodeId::ROOT;

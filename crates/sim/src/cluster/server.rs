@@ -399,7 +399,7 @@ impl Server {
     pub fn append(&mut self, edit: &Edit, targets: &[Location]) -> (Reply, LogPoint, Proposal) {
         let (end, epoch) = (self.host.disk.end(), self.epoch);
         let id = TxId { epoch, sn: Sn(end.id.sn.0 + 1) };
-        self.tree.forget_committed(self.answers.commit.committed());
+        self.tree.forget(self.answers.commit.certain());
         let applied = self.tree.apply_own(id, edit);
         if let Some(side) = &mut self.blocks {
             side.tell_ahead(id.sn, applied.block_changes, targets);

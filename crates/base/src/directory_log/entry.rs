@@ -1,8 +1,7 @@
 //! An entry of the directory log.
 
-use crate::{AskId, Mark};
-pub use base::directory_log::{Dix, Point};
-use base::{Chain, Epoch};
+use super::{AskId, Dix, Mark, Point};
+use crate::{Chain, Epoch};
 use bytes::Bytes;
 use rapidhash::v3::rapidhash_v3;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ pub struct Entry {
     pub ask: Option<AskId>,
     /// All that it changes, made on the very tree on which it was planned.
     pub marks: Arc<[Mark]>,
-    /// The edit. The machines never look inside.
+    /// The edit. The machines of the directory log never look inside.
     pub payload: Bytes,
 }
 
@@ -60,7 +59,7 @@ impl Entry {
     }
 
     /// The bytes that it is counted with, against the bounds of queues.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         64 + self.payload.len() + self.marks.len() * size_of::<Mark>()
     }
 }

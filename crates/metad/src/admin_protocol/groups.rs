@@ -1,0 +1,63 @@
+//! The groups that hold the namespace together.
+
+use super::orders::pass_on;
+use crate::{
+    client_protocol::calls::{self, decode},
+    core::Core,
+    directories::Shown,
+};
+use base::{FsError, GroupId};
+use namespace::{Planned, ops::add_group};
+use proto::clover::admin as p;
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+/// Lets a further group hold a part of the namespace. Its first member can be made once this is answered: it begins with the root group's
+/// directories as they are then, or later.
+pub fn add(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::AddGroupRequestProto>(&call, reply) else { return };
+    let group = GroupId(request.group);
+    if core.cluster.group != GroupId::ROOT {
+        let why = format!("This server is of group {}: the root group takes this order.", core.cluster.group);
+        return reply.fs_error(&FsError::InvalidArgument(why));
+    }
+    if !core.partition.member.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    calls::turn(core, call, reply, move |turn, call| {
+        let planned = turn.plan_own(|namespace, context, _| add_group::plan(namespace, context, group))?;
+        let is_new = matches!(planned, Planned::Edit(_));
+        if let Planned::Edit(edit) = planned {
+            turn.apply(edit);
+            tracing::warn!(user = %call.caller, %group, "a further group holds a part of the namespace from here on");
+        }
+        Ok(p::AddGroupResponseProto { is_new: Some(is_new), sn: Some(turn.applied().0) })
+    });
+}
+
+/// How the groups stand with the directory log, by the member that is asked: an active knows.
+pub fn show(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((_, reply)) = decode::<p::GetDirectoryLogRequestProto>(&call, reply) else { return };
+    let Shown { end, visible, groups, is_serving, trouble } = core.partition.directories.show();
+    let groups = groups.into_iter().map(|standing| p::DirectoryLogFollowerProto {
+        group: standing.group.0,
+        has_session: standing.has_session,
+        is_leased: standing.is_leased,
+        received: standing.received.0,
+        committed: standing.committed.map(|dix| dix.0),
+    });
+    let groups = groups.collect();
+    let (kept, kept_bytes) = core.partition.tree().namespace.kept_directory_entries();
+    reply.ok(&p::GetDirectoryLogResponseProto {
+        group: core.cluster.group.0,
+        member: core.partition.member.me().member.0,
+        leads: core.partition.member.is_serving(),
+        end: end.0,
+        visible: visible.0,
+        is_serving,
+        groups,
+        kept: Some(kept),
+        kept_bytes: Some(kept_bytes as u64),
+        trouble,
+    });
+}

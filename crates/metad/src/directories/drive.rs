@@ -1,0 +1,135 @@
+//! Steps the machine of this member's side, and does what a step leaves.
+
+use super::{
+    links::{Links, Whose},
+    step::Input,
+};
+use crate::{
+    partition::{Partition, turn::Turn},
+    peers::Secret,
+};
+use base::{Epoch, GroupId, Sn, directory_log::Entry};
+use dirlog::root::{self, ReadLog};
+use env::pulse;
+use namespace::Edit;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// How long the thread sleeps at most.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Opens the ways to other groups, and has the machine hear of commits. To be called on a thread of the runtime.
+pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>) {
+    let observing = Arc::downgrade(partition);
+    partition.commit.observe(move |sn| {
+        if let Some(partition) = observing.upgrade() {
+            on_committed(&partition, sn);
+        }
+    });
+    let Some(secret) = secret else { return };
+    let losing = Arc::downgrade(partition);
+    let whose = Whose {
+        me: partition.member.me().member,
+        group: partition.cluster.group,
+        cluster_id: partition.cluster.cluster_id.clone(),
+        secret: secret.clone(),
+        coordinator: partition.member.coordinator().clone(),
+        lost: Box::new(move |group| {
+            if let Some(partition) = losing.upgrade().filter(|it| it.cluster.group == GroupId::ROOT) {
+                step(&partition, Input::Root(root::Input::Lost(group)));
+            }
+        }),
+    };
+    // Nobody else sets them.
+    let _ = partition.directories.links.set(Links::new(whose));
+}
+
+/// Sends what was ordered in the turn that is over.
+pub fn pump(partition: &Arc<Partition>) {
+    if partition.directories.is_used() {
+        step(partition, Input::Tick);
+    }
+}
+
+/// Entries of the own log up to here have committed.
+fn on_committed(partition: &Arc<Partition>, sn: Sn) {
+    if partition.directories.is_used() {
+        step(partition, Input::Committed(sn));
+    }
+}
+
+/// Steps the machine when time has passed, and reads for it. Runs on a thread of its own until `stop`.
+pub fn run(partition: &Arc<Partition>, stop: &AtomicBool) {
+    while !stop.load(Ordering::Acquire) {
+        partition.directories.sleep(partition.moment(), LOOK);
+        pulse::step();
+        for ReadLog { group, after, bytes_max } in partition.directories.take_reads() {
+            let read = partition.tree().namespace.directory_entries(after, bytes_max);
+            step(partition, Input::Root(root::Input::LogRead { group, read }));
+        }
+        pump(partition);
+    }
+}
+
+/// Steps the machine. It may run under the namespace's lock.
+pub(super) fn step(partition: &Arc<Partition>, input: Input) {
+    let now = partition.moment();
+    let lease_end = partition.member.lease_end();
+    // A member that hands over lets go of a lease that is not over: what the lease allows, it allows only as long as the member answers. It is
+    // looked at when the input has come.
+    if !partition.member.answers() {
+        return;
+    }
+    let directories = &partition.directories;
+    let Some(after) = directories.step(now, lease_end, input) else { return };
+    if let Some(epoch) = after.apply {
+        partition.write(Box::new(move |turn| apply(turn, epoch)));
+    }
+    if let Some(visible) = after.visible {
+        partition.commit.advance_directories(visible);
+    }
+    directories.want_reads(after.reads);
+    if let Some(why) = after.alarm {
+        directories.raise(partition.cluster.group, why);
+    }
+    if after.prove && !directories.is_proving.swap(true, Ordering::AcqRel) {
+        let asked = Arc::downgrade(partition);
+        partition.member.confirm(move |confirmed| {
+            let Some(partition) = asked.upgrade() else { return };
+            partition.directories.is_proving.store(false, Ordering::Release);
+            match confirmed {
+                Ok(()) => step(&partition, Input::Proved(now)),
+                Err(reason) => tracing::debug!(reason, "that this member leads could not be proved"),
+            }
+        });
+    }
+    directories.wake_for(after.deadline);
+}
+
+/// Applies the entries that wait, in the writer's turn. `epoch`: that in which they were received.
+fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
+    if turn.epoch() != epoch {
+        // This member has led again meanwhile, and gets them anew.
+        return;
+    }
+    let partition = turn.partition();
+    while let Some(entry) = partition.directories.next_to_apply(epoch) {
+        if let Err(why) = apply_one(turn, epoch, &entry) {
+            return partition.directories.raise(partition.cluster.group, why);
+        }
+    }
+}
+
+fn apply_one(turn: &mut Turn<'_>, epoch: Epoch, entry: &Entry) -> Result<(), String> {
+    let change = Edit::decode(&entry.payload)
+        .map_err(|error| format!("entry {} of the directory log cannot be read: {error}", entry.dix))?;
+    let planned = turn.plan_own(|namespace, context, _| namespace.follow(context, &change, entry.point()));
+    turn.apply(planned.map_err(|error| error.to_string())?);
+    turn.partition().directories.on_applied(epoch, turn.applied(), entry.dix);
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The way of messages to the actives of other groups.
+//!
+//! Each group has a queue and a task. The task finds the group's active by the coordinator's view, and sends what waits in one call; while that is under
+//! way, more gathers behind it. What cannot be delivered is dropped: both machines say again what matters, and the root hears that
+//! something may have got lost.
+
+use crate::{cluster, peers::Secret};
+use base::{GroupId, MemberId};
+use bytes::Bytes;
+use coord::Coordinator;
+use parking_lot::Mutex;
+use proto::{
+    clover::forward::{DirectoryLogRequestProto, DirectoryLogResponseProto},
+    protocol,
+};
+use rpc::{Client, ClientOptions};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{runtime::Handle, sync::Notify, task::AbortHandle};
+
+/// Messages to one group that wait, at most. A group that takes none for so long gets its entries anew.
+const WAITING_MAX: usize = 10_000;
+const WAITING_BYTES_MAX: usize = 64 << 20;
+/// The bytes of messages in one call, about.
+const CALL_BYTES: usize = 4 << 20;
+/// How long one call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How soon the active is looked for again that could not be reached.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The ways to all other groups.
+pub struct Links {
+    whose: Arc<Whose>,
+    runtime: Handle,
+    groups: Mutex<BTreeMap<GroupId, (Arc<Link>, AbortHandle)>>,
+}
+
+/// The member whose messages these are.
+pub struct Whose {
+    pub me: MemberId,
+    pub group: GroupId,
+    pub cluster_id: String,
+    pub secret: Secret,
+    pub coordinator: Arc<dyn Coordinator>,
+    /// Hears that messages to a group may have got lost.
+    pub lost: Box<dyn Fn(GroupId) + Send + Sync>,
+}
+
+/// Part of every proof, so that one made for something else fits no message.
+const PURPOSE: &[u8] = b"clover directory log 1";
+
+/// The proof of knowing the cluster's secret that goes with the messages.
+fn sign(secret: &Secret, request: &DirectoryLogRequestProto) -> Bytes {
+    with_parts(request, |parts| Bytes::copy_from_slice(&secret.sign(PURPOSE, parts)))
+}
+
+/// Whether the messages are from somebody who knows the cluster's secret.
+pub fn is_proved(secret: &Secret, request: &DirectoryLogRequestProto) -> bool {
+    with_parts(request, |parts| secret.verifies(PURPOSE, parts, &request.mac))
+}
+
+fn with_parts<T>(request: &DirectoryLogRequestProto, take: impl FnOnce(&[&[u8]]) -> T) -> T {
+    let numbers = [request.group.to_le_bytes(), request.member.to_le_bytes()];
+    let mut parts: Vec<&[u8]> = vec![request.scope.as_bytes(), &numbers[0], &numbers[1]];
+    parts.extend(request.messages.iter().map(|message| &message[..]));
+    take(&parts)
+}
+
+#[derive(Default)]
+struct Link {
+    waiting: Mutex<Waiting>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+/// The active of another group, and the connection to it.
+struct Active {
+    member: MemberId,
+    client: Client,
+}
+
+impl Links {
+    /// To be called on a thread of the runtime.
+    pub fn new(whose: Whose) -> Self {
+        Self { whose: Arc::new(whose), runtime: Handle::current(), groups: Mutex::default() }
+    }
+
+    /// Queues a message. Returns at once.
+    pub fn send(&self, to: GroupId, message: Bytes) {
+        let link = self.groups.lock().entry(to).or_insert_with(|| self.begin(to)).0.clone();
+        let mut waiting = link.waiting.lock();
+        let is_full =
+            waiting.messages.len() >= WAITING_MAX || waiting.bytes + message.len() > WAITING_BYTES_MAX;
+        if is_full && !waiting.messages.is_empty() {
+            // The root sends entries again that are not acknowledged in time, and all else is said again.
+            *waiting = Waiting::default();
+        }
+        waiting.bytes += message.len();
+        waiting.messages.push_back(message);
+        drop(waiting);
+        link.news.notify_one();
+    }
+
+    fn begin(&self, to: GroupId) -> (Arc<Link>, AbortHandle) {
+        let link = Arc::new(Link::default());
+        let task = self.runtime.spawn(carry(self.whose.clone(), to, link.clone()));
+        (link, task.abort_handle())
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for (_, task) in self.groups.get_mut().values() {
+            task.abort();
+        }
+    }
+}
+
+impl Link {
+    /// Takes what fits into one call.
+    fn take(&self) -> Vec<Bytes> {
+        let mut waiting = self.waiting.lock();
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        while bytes < CALL_BYTES
+            && let Some(message) = waiting.messages.pop_front()
+        {
+            bytes += message.len();
+            waiting.bytes -= message.len();
+            taken.push(message);
+        }
+        taken
+    }
+}
+
+/// Sends what waits, until the server is gone.
+async fn carry(whose: Arc<Whose>, to: GroupId, link: Arc<Link>) {
+    let mut active: Option<Active> = None;
+    loop {
+        let messages = link.take();
+        if messages.is_empty() {
+            link.news.notified().await;
+            continue;
+        }
+        if active.is_none() {
+            active = find(&whose, to).await;
+        }
+        let is_taken = match &active {
+            Some(active) => deliver(&whose, to, active, messages).await,
+            None => Err("its active is not known".to_owned()),
+        };
+        if let Err(reason) = is_taken {
+            tracing::debug!(group = %to, reason, "messages about directories were not delivered");
+            active = None;
+            // What gathers meanwhile is for the active that is there now.
+            (whose.lost)(to);
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn deliver(whose: &Whose, to: GroupId, active: &Active, messages: Vec<Bytes>) -> Result<(), String> {
+    let scope = cluster::scope(&whose.cluster_id, to);
+    let mut request = DirectoryLogRequestProto {
+        scope,
+        group: whose.group.0,
+        member: whose.me.0,
+        messages,
+        mac: Bytes::new(),
+    };
+    request.mac = sign(&whose.secret, &request);
+    let call = active.client.call::<_, DirectoryLogResponseProto>("directoryLog", &request);
+    let answer = tokio::time::timeout(CALL_TIMEOUT, call).await;
+    match answer {
+        Err(_) => Err(format!("member {} did not answer within {CALL_TIMEOUT:?}", active.member)),
+        Ok(Err(error)) => Err(format!("member {}: {error}", active.member)),
+        Ok(Ok(answer)) if answer.is_elsewhere() => Err(format!("member {} does not lead", active.member)),
+        Ok(Ok(_)) => Ok(()),
+    }
+}
+
+/// The active of a group by its view, and a connection, which is made when it is used.
+async fn find(whose: &Arc<Whose>, group: GroupId) -> Option<Active> {
+    let asking = whose.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        let coordinator = &*asking.coordinator;
+        let member = coord::wait(|done| coordinator.read(group, done)).ok()??.view.active?;
+        let records = coord::wait(|done| coordinator.read_members(group, done)).ok()?;
+        let record = records.into_iter().find(|record| record.life.store.member == member)?;
+        Some((member, record.rpc_address))
+    });
+    let (member, address) = found.await.ok().flatten()?;
+    // No user of any system has a space in its name: nobody's groups are looked up for the connection.
+    let user = format!("clover member {}", whose.me);
+    let options = ClientOptions {
+        connect_timeout: CALL_TIMEOUT,
+        call_timeout: CALL_TIMEOUT,
+        ping_interval: None,
+        ..ClientOptions::default()
+    };
+    Some(Active { member, client: Client::connect(&address, protocol::FORWARD, &user, options) })
+}

@@ -1,0 +1,22 @@
+//! Drives this group's part in the directory log, while this member is active: the machines of [`dirlog`].
+//!
+//! The root group's active has a [`dirlog::Root`]. A change of directories becomes an entry in the writer's turn ([`Directories::order`]), goes to
+//! the other groups before the disk has it, and its answer waits until it is visible: the partition's commit watch hears of that. The active
+//! of every other group has a [`dirlog::Home`], which receives entries; the writer applies those that are visible.
+//!
+//! - [`side`]: the machine of either side, with what its driver has to remember: [`root_side`], [`home_side`].
+//! - [`drive`]: steps it, on the thread that has an input, and does what a step leaves. The machine's lock is never held across I/O. Locks are taken
+//!   in the order namespace, machine, writer's queue.
+//! - [`links`]: the way of messages to the actives of other groups; [`service`]: takes theirs.
+
+mod drive;
+mod home_side;
+mod links;
+mod root_side;
+pub mod service;
+mod side;
+mod step;
+
+pub use drive::{connect, pump, run};
+pub use side::Directories;
+pub use step::Shown;

@@ -1,0 +1,196 @@
+//! This member's side of the directory log: the machine, and what is known of it without its lock.
+
+use super::{
+    home_side::HomeSide,
+    links::Links,
+    root_side::RootSide,
+    step::{After, Input, Shown},
+};
+use base::{
+    Epoch, GroupId, Moment, Sn,
+    directory_log::{Dix, Entry},
+};
+use dirlog::root::ReadLog;
+use namespace::{Edit, Namespace};
+use parking_lot::{Condvar, Mutex};
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// See the module's documentation.
+#[derive(Default)]
+pub struct Directories {
+    side: Mutex<Side>,
+    /// There is something to step: false in a cluster of one group.
+    is_used: AtomicBool,
+    pub(super) links: OnceLock<Links>,
+    /// Entries that the root wants to read. The thread does that: a step may run under the namespace's lock.
+    reads: Mutex<Vec<ReadLog>>,
+    pub(super) is_proving: AtomicBool,
+    /// Why this group cannot follow the directory log, for people.
+    trouble: Mutex<Option<String>>,
+    /// When the thread looks again, by the clock of moments, and what wakes it before.
+    looks_at_ns: AtomicU64,
+    is_woken: Mutex<bool>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+enum Side {
+    /// This member does not lead, or cannot follow.
+    #[default]
+    Idle,
+    Root(Box<RootSide>),
+    Home(Box<HomeSide>),
+}
+
+impl Directories {
+    /// This member leads its group in `epoch` from here on, or reads in its name. `namespace` has all that it has inherited, which is certain up to
+    /// `committed`. It runs on the writer's thread, with the namespace locked. Returns the last entry that is known to be visible.
+    pub fn begin(&self, namespace: &Namespace, epoch: Epoch, committed: Sn, now: Moment) -> Dix {
+        let mut side = self.side.lock();
+        // Names of sessions and of Hellos count on within an epoch: its machine stays where the member has read first, or a hand-over has failed.
+        match (&mut *side, namespace.group()) {
+            (Side::Root(root), _) if root.epoch() == epoch => root.inherited_is_certain(committed),
+            (Side::Home(home), _) if home.epoch() == epoch => {}
+            (side, GroupId::ROOT) => {
+                *side = Side::Root(Box::new(RootSide::new(namespace, epoch, committed, now)))
+            }
+            (side, _) => *side = Side::Home(Box::new(HomeSide::new(namespace, epoch, now))),
+        }
+        let visible = match &*side {
+            Side::Root(root) => root.visible(),
+            _ => Dix(0),
+        };
+        drop(side);
+        *self.trouble.lock() = None;
+        let is_used = namespace.group() != GroupId::ROOT || namespace.is_shared();
+        self.is_used.store(is_used, Ordering::Release);
+        self.wake();
+        visible
+    }
+
+    /// This member leads no more.
+    pub fn end(&self) {
+        *self.side.lock() = Side::Idle;
+        self.is_used.store(false, Ordering::Release);
+    }
+
+    /// Makes the edit an entry of the directory log, if it has to be one. To be called in the writer's turn, right before the edit is
+    /// applied as the entry `sn` of the group's own log.
+    pub fn order(&self, namespace: &Namespace, edit: Edit, epoch: Epoch, sn: Sn, now: Moment) -> Edit {
+        let Some((marks, payload)) = namespace.as_entry(&edit) else { return edit };
+        self.is_used.store(true, Ordering::Release);
+        match &mut *self.side.lock() {
+            Side::Root(root) if root.epoch() == epoch => root.order(edit, marks, payload, sn, now),
+            // Deposed within this turn: the log will not take the edit.
+            _ => {
+                let end = namespace.directory_log();
+                let entry = Entry::after(end, epoch, None, marks.into(), payload);
+                Namespace::ordered(edit, entry, Dix(0), Dix(0))
+            }
+        }
+    }
+
+    /// Whether there is anything to step.
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Acquire)
+    }
+
+    /// Whether there is a machine, so that messages of other groups are taken.
+    pub(super) fn is_leading(&self) -> bool {
+        !matches!(*self.side.lock(), Side::Idle)
+    }
+
+    /// Steps the machine. `None`: there is none.
+    pub(super) fn step(&self, now: Moment, lease_end: Moment, input: Input) -> Option<After> {
+        let send = |group, message| {
+            if let Some(links) = self.links.get() {
+                links.send(group, message);
+            }
+        };
+        let mut after = After::default();
+        match &mut *self.side.lock() {
+            Side::Idle => return None,
+            Side::Root(root) => root.step(now, lease_end, input, &send, &mut after),
+            Side::Home(home) => home.step(now, lease_end, input, &send, &mut after),
+        }
+        Some(after)
+    }
+
+    /// The next entry for the writer to apply, if this member leads in `epoch` still.
+    pub(super) fn next_to_apply(&self, epoch: Epoch) -> Option<Entry> {
+        match &mut *self.side.lock() {
+            Side::Home(home) if home.epoch() == epoch => home.next_to_apply(),
+            _ => None,
+        }
+    }
+
+    /// The writer has applied an entry of the directory log as the entry `sn` of the own one.
+    pub(super) fn on_applied(&self, epoch: Epoch, sn: Sn, dix: Dix) {
+        match &mut *self.side.lock() {
+            Side::Home(home) if home.epoch() == epoch => home.on_applied(sn, dix),
+            _ => {}
+        }
+    }
+
+    pub(super) fn want_reads(&self, reads: Vec<ReadLog>) {
+        if !reads.is_empty() {
+            self.reads.lock().extend(reads);
+            self.wake();
+        }
+    }
+
+    pub(super) fn take_reads(&self) -> Vec<ReadLog> {
+        std::mem::take(&mut *self.reads.lock())
+    }
+
+    /// This group cannot follow the directory log: an operator must decide. It says nothing more to the root group, which goes on without it.
+    pub(super) fn raise(&self, group: GroupId, why: String) {
+        tracing::error!(%group, why, "this group does not follow the directory log");
+        *self.trouble.lock() = Some(why);
+        *self.side.lock() = Side::Idle;
+    }
+
+    pub fn show(&self) -> Shown {
+        let shown = match &*self.side.lock() {
+            Side::Idle => Shown::default(),
+            Side::Root(root) => root.show(),
+            Side::Home(home) => home.show(),
+        };
+        Shown { trouble: self.trouble.lock().clone().or(shown.trouble), ..shown }
+    }
+
+    /// Lets the thread sleep until something is due, `longest` at most, or it is woken.
+    pub(super) fn sleep(&self, now: Moment, longest: Duration) {
+        let deadline = match &*self.side.lock() {
+            Side::Root(root) if self.is_used() => root.deadline(),
+            Side::Home(home) => home.deadline(),
+            _ => None,
+        };
+        let until_due = |deadline: Moment| Duration::from_nanos(deadline.ns.saturating_sub(now.ns));
+        let period = deadline.map_or(longest, until_due).min(longest);
+        self.looks_at_ns.store(now.ns + period.as_nanos() as u64, Ordering::Release);
+        let mut is_woken = self.is_woken.lock();
+        if !*is_woken && !period.is_zero() {
+            self.wake.wait_for(&mut is_woken, period);
+        }
+        *is_woken = false;
+    }
+
+    /// Wakes the thread if it would look too late.
+    pub(super) fn wake_for(&self, deadline: Option<Moment>) {
+        if deadline.is_some_and(|deadline| deadline.ns < self.looks_at_ns.load(Ordering::Acquire)) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        *self.is_woken.lock() = true;
+        self.wake.notify_all();
+    }
+}

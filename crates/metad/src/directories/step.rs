@@ -1,0 +1,53 @@
+//! What goes into a step of either machine, and what it leaves to be done.
+
+use base::{Epoch, Moment, Sn, directory_log::Dix};
+use bytes::Bytes;
+use dirlog::{
+    Settings,
+    root::{ReadLog, Standing},
+};
+
+/// An input of either machine.
+pub enum Input {
+    Root(dirlog::root::Input),
+    Home(dirlog::home::Input),
+    /// For either: entries of the own log have committed up to here.
+    Committed(Sn),
+    /// For either: this member has led at some moment since then.
+    Proved(Moment),
+    Tick,
+}
+
+/// The work that a step leaves, to be done without the machine's lock.
+#[derive(Default)]
+pub struct After {
+    pub visible: Option<Dix>,
+    pub reads: Vec<ReadLog>,
+    pub prove: bool,
+    /// Entries wait for the writer of this epoch.
+    pub apply: Option<Epoch>,
+    pub alarm: Option<String>,
+    pub deadline: Option<Moment>,
+}
+
+/// Takes a message for another group's active. It returns at once.
+pub type Send<'a> = &'a dyn Fn(base::GroupId, Bytes);
+
+/// The state of this side, for people.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The last entry of the log, or that this group has received.
+    pub end: Dix,
+    /// The last one that is visible, or that this group has applied.
+    pub visible: Dix,
+    /// In the root group: the other groups.
+    pub groups: Vec<Standing>,
+    /// The root group's active serves; another group's does while it has a session.
+    pub is_serving: bool,
+    pub trouble: Option<String>,
+}
+
+/// The numbers of the machines.
+pub fn settings() -> Settings {
+    Settings::default()
+}

@@ -1,0 +1,66 @@
+//! What a further group begins with: the root group's tree, fetched from its members as an operator's program does.
+
+use super::{Cluster, PATIENCE};
+use base::{GroupId, MemberId};
+use env::Env;
+use journal::archive::Backup;
+use metad::backup::{self, Event, Operator, Options, Place, Until};
+use namespace::Namespace;
+use proto::clover::admin as a;
+use std::{net::SocketAddr, time::Instant};
+
+/// Knows where the members are, and has no patience to lose.
+struct Places(Vec<(u32, SocketAddr)>);
+
+impl Operator for Places {
+    fn find(&mut self) -> Option<Vec<Place>> {
+        let place = |(member, address): &(u32, SocketAddr)| Place {
+            member: MemberId(*member),
+            rpc_address: address.to_string(),
+        };
+        Some(self.0.iter().map(place).collect())
+    }
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    fn tell(&mut self, _: Event) {}
+}
+
+impl Cluster {
+    /// The root group's tree, which knows this group.
+    pub async fn tree_with(&self, group: GroupId) -> Namespace {
+        let active = self.wait_for_active(&[]).await;
+        let request = a::AddGroupRequestProto { group: group.0 };
+        let began = Instant::now();
+        while let Err(error) = self.order::<_, a::AddGroupResponseProto>(active, "addGroup", &request).await {
+            assert!(began.elapsed() < PATIENCE, "{error}");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        self.fetched_tree().await
+    }
+
+    /// The tree of this group as an operator's program gets it.
+    pub async fn fetched_tree(&self) -> Namespace {
+        let directory = tempfile::tempdir().unwrap();
+        let known = metad::read_cluster(&Env::production(), &self.name_directory(self.first)).unwrap();
+        let group = backup::Group {
+            cluster_id: known.cluster_id,
+            group: known.group,
+            secret: known.secret.unwrap(),
+            user: "bob".into(),
+        };
+        let addresses = self.addresses().lock().unwrap().iter().map(|(at, of)| (*at, *of)).collect();
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let env = Env::production();
+            let path = directory.path().join("root");
+            backup::run(&env, &path, group, &runtime, Options::default(), &mut Places(addresses)).unwrap();
+            let backup = Backup::open(env.disk, &path).unwrap();
+            backup::rebuild(&backup, Until::End, 7).unwrap().namespace
+        })
+        .await
+        .unwrap()
+    }
+}
