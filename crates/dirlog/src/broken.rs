@@ -15,6 +15,8 @@ pub enum Broken {
     NewRootDoubtsNothing,
     /// Root: an active grants leases though its own may be over and nothing proves that it is still the active.
     LeaseByDeposed,
+    /// Both: the own group's lease counts until its end, also after a hand-over has let go of it.
+    LeaseOutlivesHandOver,
     /// Root: entries may be purged once all groups have applied them, committed or not.
     PurgesUncommitted,
     /// Root: the answer that is remembered for a call carried out before goes out at once.
@@ -70,11 +72,12 @@ pub enum Broken {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 29] = [
+    pub const ALL: [Broken; 30] = [
         Self::VisibleAtCommit,
         Self::NewRootWaitsForNobody,
         Self::NewRootDoubtsNothing,
         Self::LeaseByDeposed,
+        Self::LeaseOutlivesHandOver,
         Self::PurgesUncommitted,
         Self::RetryBeforeVisible,
         Self::AskOverOnceAppended,

@@ -21,7 +21,8 @@ pub enum Input {
     Message(ToGroup),
     /// Entries of this group's own log have committed up to `own`, and with them the application of directory entries up to `applied`.
     Committed { own: u64, applied: Dix },
-    /// Until then nobody else can have become this group's active, by its own lease.
+    /// Until then nobody else can have become this group's active, by its own lease. Each word replaces the one before: a member that hands over
+    /// lets go of a lease that is not over.
     OwnLease(Moment),
     /// A proof that began at this moment has shown that this server was its group's active still.
     Proved { began: Moment },
@@ -108,7 +109,7 @@ impl Home {
                 self.received.on_committed(applied);
                 self.holds.on_committed(own, self.bond.session, &mut self.out);
             }
-            Input::OwnLease(until) => self.own.lease_end = self.own.lease_end.max(until),
+            Input::OwnLease(until) => self.note_own_lease(until),
             Input::Proved { began } => {
                 self.own.proved = self.own.proved.max(Some(began));
                 self.holds.on_proved(began, self.bond.session, &mut self.out);
@@ -127,6 +128,12 @@ impl Home {
         effects.messages.append(&mut self.out);
         debug_assert_eq!(self.is_consistent(), Ok(()));
         effects
+    }
+
+    /// As [`Input::OwnLease`], for a driver that steps the machine next. It looks at the lease when it has the input of that step in hand.
+    pub fn note_own_lease(&mut self, until: Moment) {
+        let stays = self.settings.breaks(crate::broken::Broken::LeaseOutlivesHandOver);
+        self.own.lease_end = if stays { self.own.lease_end.max(until) } else { until };
     }
 
     fn on_message(&mut self, now: Moment, message: ToGroup) {

@@ -41,7 +41,8 @@ pub enum Input {
     },
     /// Entries of the directory log up to here have committed in the root group.
     Committed(Dix),
-    /// Until then nobody else can have become the root group's active, by its own lease. [`Moment::default`]: that is not known.
+    /// Until then nobody else can have become the root group's active, by its own lease. [`Moment::default`]: that is not known. Each word
+    /// replaces the one before: a member that hands over lets go of a lease that is not over.
     OwnLease(Moment),
     /// A proof that began at this moment has shown that this server was the active still.
     Proved {
@@ -168,7 +169,7 @@ impl Root {
         match input {
             Input::Message { from, message } => self.on_message(now, from, message, &mut effects),
             Input::Committed(dix) => self.note_committed(dix),
-            Input::OwnLease(until) => self.own_lease_end = self.own_lease_end.max(until),
+            Input::OwnLease(until) => self.note_own_lease(until),
             Input::Proved { began } => self.on_proved(now, began, &mut effects),
             Input::Lost(group) => self.on_lost(group),
             Input::LogRead { group, read } => self.on_log_read(now, group, read),
@@ -188,6 +189,12 @@ impl Root {
     /// As [`Input::Committed`], for a driver that steps the machine later.
     pub fn note_committed(&mut self, dix: Dix) {
         self.committed = self.committed.max(dix).min(self.tail.end().dix);
+    }
+
+    /// As [`Input::OwnLease`], for a driver that steps the machine next. It looks at the lease when it has the input of that step in hand.
+    pub fn note_own_lease(&mut self, until: Moment) {
+        let stays = self.settings.breaks(crate::broken::Broken::LeaseOutlivesHandOver);
+        self.own_lease_end = if stays { self.own_lease_end.max(until) } else { until };
     }
 
     /// As [`Input::Joined`], for a driver that steps the machine later.

@@ -128,6 +128,8 @@ impl Story {
                 self.step_root(root::Input::Tick);
             }
             "own-lease" => self.step_root(root::Input::OwnLease(self.now.plus_ms(number(1)))),
+            // let-go: the root group's active hands over, and its lease is not over.
+            "let-go" => self.step_root(root::Input::OwnLease(Moment::default())),
             "proved" => self.step_root(root::Input::Proved { began: Moment::from_ms(number(1)) }),
             "joined" => self.step_root(root::Input::Joined(GroupId(number(1) as u32))),
             "committed" => self.step_root(root::Input::Committed(Dix(number(1)))),
@@ -147,6 +149,8 @@ impl Story {
                 self.homes.insert(group, home);
                 self.step_home(group, home::Input::Tick);
             }
+            // home-let-go <group>: the same at the active of that group.
+            "home-let-go" => self.step_home(number(1) as u32, home::Input::OwnLease(Moment::default())),
             "home-proved" => {
                 self.step_home(number(1) as u32, home::Input::Proved { began: Moment::from_ms(number(2)) });
             }
@@ -455,6 +459,7 @@ fn a_story_without_its_rule_goes_otherwise() {
         ("unproved", Broken::HelloUnproved),
         ("unproved", Broken::HoldUnproved),
         ("proof", Broken::HelloToAnyRoot),
+        ("hand-over", Broken::LeaseOutlivesHandOver),
     ] {
         let told = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
         let goes = tell(&told, Settings { broken: Some(rule), ..Settings::default() });

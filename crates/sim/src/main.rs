@@ -107,7 +107,11 @@ fn main() -> anyhow::Result<()> {
         }
         Some("hunt") if word(1).and_then(dirs_rule).is_some() => {
             let rule = word(1).and_then(dirs_rule).context("which rule?")?;
-            hunt_dirs(rule, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
+            let stories: Vec<_> = match word(4) {
+                Some(name) => vec![dirs_story(Some(name)).context("which story?")?],
+                None => dirs::cluster::STORIES.iter().collect(),
+            };
+            hunt_dirs(rule, &stories, number(2)?.unwrap_or(0), number(3)?.unwrap_or(100))
         }
         Some("hunt") => {
             let rules: Vec<Rule> = match word(1) {
@@ -347,10 +351,15 @@ fn run_dirs(stories: &[&dirs::cluster::Story], first: u64, count: u64) -> anyhow
 }
 
 /// Tells where the absence of a rule of the directory log is noticed first.
-fn hunt_dirs(rule: dirlog::Broken, first: u64, count: u64) -> anyhow::Result<()> {
+fn hunt_dirs(
+    rule: dirlog::Broken,
+    stories: &[&dirs::cluster::Story],
+    first: u64,
+    count: u64,
+) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| ()));
     let mut noticed = Vec::new();
-    for story in &dirs::cluster::STORIES {
+    for story in stories {
         let found = (first..first + count).find_map(|seed| {
             let run = || dirs::cluster::run_with(story, seed, |shape| shape.settings.broken = Some(rule));
             match catch_unwind(AssertUnwindSafe(run)) {

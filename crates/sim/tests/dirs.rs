@@ -49,6 +49,7 @@ fn is_found_at_random(rule: Broken) -> bool {
             | Broken::EntersAtOnce
             // An active of a home that has been deposed and goes on is for the simulated cluster.
             | Broken::HelloUnproved
+            | Broken::LeaseOutlivesHandOver
             | Broken::HelloToAnyRoot
             | Broken::HoldUnproved
     )
@@ -110,6 +111,20 @@ fn deposed_actives_speak_for_nobody() {
         run_with(story, *seed, |shape| shape.settings.broken = Some(Broken::HelloUnproved)).is_err()
     };
     assert!((20..120).any(|seed| fails(&seed)), "nobody noticed that HelloUnproved was left out");
+}
+
+/// A member that hands over lets go of a lease that is not over. If it went on counting on that lease, it would grant directory leases beside the root that
+/// follows it.
+#[test]
+fn a_root_that_has_handed_over_grants_no_leases() {
+    let story = story("dirs-handed-over").expect("it is in the list");
+    let fails = |seed: &u64| {
+        run_with(story, *seed, |shape| shape.settings.broken = Some(Broken::LeaseOutlivesHandOver)).is_err()
+    };
+    assert!(
+        (6_300..6_400).any(|seed| fails(&seed)),
+        "nobody noticed that LeaseOutlivesHandOver was left out"
+    );
 }
 
 /// A process that is there again before its group has missed it is not the active any more: else the group has none, for ever.

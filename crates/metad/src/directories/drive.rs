@@ -1,7 +1,7 @@
 //! Steps the machine of this member's side, and does what a step leaves.
 
 use super::{
-    links::{Links, Whose},
+    links::{Links, Sender},
     step::Input,
 };
 use crate::{
@@ -33,7 +33,7 @@ pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>) {
     });
     let Some(secret) = secret else { return };
     let losing = Arc::downgrade(partition);
-    let whose = Whose {
+    let sender = Sender {
         me: partition.member.me().member,
         group: partition.cluster.group,
         cluster_id: partition.cluster.cluster_id.clone(),
@@ -45,8 +45,8 @@ pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>) {
             }
         }),
     };
-    // Nobody else sets them.
-    let _ = partition.directories.links.set(Links::new(whose));
+    // A server connects its partition once.
+    let _ = partition.directories.links.set(Links::new(sender));
 }
 
 /// Sends what was ordered in the turn that is over.
@@ -78,13 +78,8 @@ pub fn run(partition: &Arc<Partition>, stop: &AtomicBool) {
 
 /// Steps the machine. It may run under the namespace's lock.
 pub(super) fn step(partition: &Arc<Partition>, input: Input) {
-    let now = partition.moment();
-    let lease_end = partition.member.lease_end();
-    // A member that hands over lets go of a lease that is not over: what the lease allows, it allows only as long as the member answers. It is
-    // looked at when the input has come.
-    if !partition.member.answers() {
-        return;
-    }
+    // Looked at when the input has come: a lease that a hand-over lets go of allows nothing that is asked for later.
+    let (now, lease_end) = (partition.moment(), partition.member.lease_end());
     let directories = &partition.directories;
     let Some(after) = directories.step(now, lease_end, input) else { return };
     if let Some(epoch) = after.apply {
@@ -111,7 +106,7 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
     directories.wake_for(after.deadline);
 }
 
-/// Applies the entries that wait, in the writer's turn. `epoch`: that in which they were received.
+/// Applies the entries that wait, in the writer's turn. This member has received them as the active of `epoch`.
 fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
     if turn.epoch() != epoch {
         // This member has led again meanwhile, and gets them anew.

@@ -1,4 +1,4 @@
-//! The side of a group that follows the directory log: the machine that receives entries, and the writer's part.
+//! The side of a group that follows the directory log: the machine that receives entries, and the entries that the writer has still to apply.
 
 use super::step::{After, Input, Send, Shown, settings};
 use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
@@ -16,7 +16,6 @@ pub struct HomeSide {
     uncommitted: VecDeque<(Sn, Dix)>,
     /// The last one that has.
     committed: Dix,
-    lease_end: Moment,
 }
 
 impl HomeSide {
@@ -29,7 +28,6 @@ impl HomeSide {
             to_apply: VecDeque::new(),
             uncommitted: VecDeque::new(),
             committed: applied.dix,
-            lease_end: Moment::default(),
         }
     }
 
@@ -51,11 +49,7 @@ impl HomeSide {
     }
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
-        if lease_end > self.lease_end {
-            self.lease_end = lease_end;
-            let effects = self.home.step(now, home::Input::OwnLease(lease_end));
-            self.carry_out(effects, send, after);
-        }
+        self.home.note_own_lease(lease_end);
         let input = match input {
             Input::Home(input) => input,
             Input::Proved(began) => home::Input::Proved { began },

@@ -1,4 +1,4 @@
-//! The root group's side: the machine that orders entries, and what it does not know of this group's log.
+//! The root group's side: the machine that orders entries, and which of them have not committed in the root group.
 
 use super::step::{After, Input, Send, Shown, settings};
 use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
@@ -25,7 +25,6 @@ pub struct RootSide {
     last_op: u64,
     /// Every group has carried out all entries up to this one.
     dropped: Dix,
-    lease_end: Moment,
 }
 
 impl RootSide {
@@ -39,7 +38,6 @@ impl RootSide {
             uncommitted: VecDeque::new(),
             last_op: 0,
             dropped: Dix(0),
-            lease_end: Moment::default(),
         };
         let (sn, dix) = (namespace.applied().sn, namespace.directory_log().dix);
         side.uncommitted.push_back(Uncommitted { sn, dix, group: None });
@@ -47,10 +45,11 @@ impl RootSide {
         side
     }
 
-    /// Entries up to here have committed, and nobody was told yet.
+    /// Entries of the own log have committed up to here. What follows from that is for the next step.
     pub fn inherited_is_certain(&mut self, committed: Sn) {
-        // The machine has no message to send for that alone: the next step does.
-        let _ = self.take_committed(committed).map(|dix| self.root.note_committed(dix));
+        if let Some(dix) = self.take_committed(committed) {
+            self.root.note_committed(dix);
+        }
     }
 
     pub fn epoch(&self) -> Epoch {
@@ -94,11 +93,7 @@ impl RootSide {
     }
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
-        if lease_end > self.lease_end {
-            self.lease_end = lease_end;
-            let effects = self.root.step(now, root::Input::OwnLease(lease_end));
-            self.carry_out(effects, send, after);
-        }
+        self.root.note_own_lease(lease_end);
         let input = match input {
             Input::Root(input) => input,
             Input::Proved(began) => root::Input::Proved { began },

@@ -245,10 +245,7 @@ impl World {
             Happening::LogRead { server, life, asked } => self.on_log_read(server, life, asked),
             Happening::Beat { group } => self.beat(group),
             Happening::Client { client } => self.on_client(client),
-            Happening::Fault(fault) => {
-                self.strike(fault);
-                Ok(())
-            }
+            Happening::Fault(fault) => self.strike(fault),
         }
     }
 

@@ -172,6 +172,9 @@ impl World {
     /// Looks for the group that takes itself for the one that decides, as a door would.
     fn look(&mut self, call: u8) -> Result<(), Broken> {
         let what = self.calls[call as usize];
+        if let Some(root) = self.root_that_waits_with(call) {
+            return self.look_at_root(call, root);
+        }
         for group in 0..=usize::from(HOMES) {
             // Now and then by a server that has been deposed and does not know it.
             let first = group * MEMBERS;
@@ -198,6 +201,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// The root group's active, if an operation of this call waits there: the client has called again meanwhile. No home may decide what the root
+    /// group can still carry out. A door learns it by the call's name, which it asks all groups for (design, section 9).
+    fn root_that_waits_with(&self, call: u8) -> Option<usize> {
+        let active = self.groups[0].active.filter(|active| self.leads(*active))?;
+        let seat = self.servers[active].root()?;
+        seat.site.machine.knows(OpId(call.into())).then_some(active)
     }
 
     /// A call that waited is done again, if it is still this home's.

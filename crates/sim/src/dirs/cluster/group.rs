@@ -26,6 +26,8 @@ pub enum Fault {
     KillActive { group: usize, back_after: u64 },
     /// It does nothing for so long.
     FreezeActive { group: usize, for_us: u64 },
+    /// It hands over to another member: its lease is not over, and it lets go of it. Its process goes on.
+    HandOver { group: usize },
     /// It is cut off from its own members (and the coordinator), not from other groups.
     CutActiveFromMembers { group: usize },
     /// The actives of two groups are cut off from each other.
@@ -154,7 +156,7 @@ impl World {
         self.step_home(claimant, dirlog::home::Input::Tick)
     }
 
-    pub(super) fn strike(&mut self, fault: Fault) {
+    pub(super) fn strike(&mut self, fault: Fault) -> Result<(), Broken> {
         self.say(|| format!("{fault:?}"));
         self.struck_at = self.now;
         match fault {
@@ -169,6 +171,7 @@ impl World {
                     self.servers[server].frozen_until = self.now + for_us;
                 }
             }
+            Fault::HandOver { group } => return self.hand_over(group),
             Fault::CutActiveFromMembers { group } => self.groups[group].is_cut = self.groups[group].active,
             Fault::CutGroups { one, other } => {
                 if let (Some(one), Some(other)) = (self.groups[one].active, self.groups[other].active) {
@@ -192,6 +195,28 @@ impl World {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn hand_over(&mut self, group: usize) -> Result<(), Broken> {
+        let now = self.now;
+        let is_able = |server: &usize| {
+            let server = &self.servers[*server];
+            server.is_up() && server.frozen_until <= now
+        };
+        let first = group * MEMBERS;
+        let leads = |active: &usize| is_able(active) && self.groups[group].is_cut != Some(*active);
+        let Some(active) = self.groups[group].active.filter(leads) else { return Ok(()) };
+        let others: Vec<usize> =
+            (first..first + MEMBERS).filter(|server| *server != active && is_able(server)).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        self.servers[active].own_lease_end = base::Moment::default();
+        self.step_root(active, dirlog::root::Input::OwnLease(base::Moment::default()))?;
+        self.step_home(active, dirlog::home::Input::OwnLease(base::Moment::default()))?;
+        let claimant = *self.dice.pick(&others);
+        self.take_over(group, claimant)
     }
 
     fn kill(&mut self, server: usize) {

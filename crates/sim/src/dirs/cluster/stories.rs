@@ -10,7 +10,7 @@ pub struct Story {
     pub plot: fn(&mut Dice, &mut Shape) -> Vec<(u64, Fault)>,
 }
 
-pub const STORIES: [Story; 8] = [
+pub const STORIES: [Story; 9] = [
     Story {
         name: "dirs-calm",
         about: "three groups, one namespace: nothing fails but clocks and the order of messages",
@@ -41,6 +41,11 @@ pub const STORIES: [Story; 8] = [
         name: "dirs-deposed",
         about: "actives of all groups are cut off from their members, go on, and are followed",
         plot: deposed,
+    },
+    Story {
+        name: "dirs-handed-over",
+        about: "actives of all groups hand over with a lease that is not over, and go on; others are killed",
+        plot: handed_over,
     },
     Story {
         name: "dirs-proofs",
@@ -155,6 +160,23 @@ fn deposed(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
             plot.push((at + dice.below(900_000), kill(dice, home)));
         }
         if dice.chance(50) {
+            plot.push((at + dice.below(900_000), strike_root(dice)));
+        }
+    }
+    ended(plot)
+}
+
+fn handed_over(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = Vec::new();
+    for at in moments(dice, 900) {
+        let group = if dice.chance(50) { 0 } else { any_home(dice) };
+        plot.push((at, Fault::HandOver { group }));
+        if group == 0 {
+            // A home hears the active of before, and not the next one.
+            plot.push((at + 1, Fault::CutGroups { one: 0, other: any_home(dice) }));
+            plot.push((at + 300_000 + dice.below(1_500_000), Fault::Heal));
+        }
+        if dice.chance(30) {
             plot.push((at + dice.below(900_000), strike_root(dice)));
         }
     }
