@@ -53,8 +53,7 @@ async fn wait_until_same(first: &Cluster, second: &Cluster) {
     first.wait_until_equal().await;
     until("both groups have the same directories", async || {
         let digests = |cluster: &Cluster| -> BTreeSet<_> {
-            let running: Vec<u32> = cluster.running().into_iter().collect();
-            running.into_iter().map(|member| cluster.server(member).directories_digest()).collect()
+            cluster.running().into_iter().map(|member| cluster.server(member).directories_digest()).collect()
         };
         let all: BTreeSet<_> = digests(first).into_iter().chain(digests(second)).collect();
         all.len() == 1

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-/// Entries that are dropped together: a clone of the tree costs a reference count for so many.
+/// How many entries stand in one piece of memory, which clones of the tree share. They are dropped together.
 const CHUNK: u64 = 256;
 
 /// An entry takes fewer bytes in an image: it is an edit, which has its place in one record of the journal.
@@ -48,7 +48,7 @@ impl DirectoryLog {
         self.end == Point::default() && self.groups.is_empty()
     }
 
-    /// Takes the next entry of the root group's own.
+    /// Appends the next entry, which the root group has planned.
     ///
     /// # Panics
     /// It is not the next entry: the log of this group and its tree went apart.
@@ -76,7 +76,7 @@ impl DirectoryLog {
 }
 
 impl Kept {
-    /// Behind this place, and nothing kept yet.
+    /// No entry yet: the first one to be pushed is the one behind `base`.
     pub fn behind(base: Point, visible: Dix) -> Self {
         Self { base, visible, ..Self::default() }
     }

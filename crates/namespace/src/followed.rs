@@ -33,7 +33,7 @@ pub enum NotShared {
     Snapshots(u64),
 }
 
-/// Entries of the directory log, or none any more.
+/// Entries of the directory log, and the place before them. `None`: the tree has dropped them.
 pub type ReadEntries = Option<(Point, Vec<Entry>)>;
 
 impl Namespace {
@@ -78,7 +78,7 @@ impl Namespace {
         }
     }
 
-    /// The entries behind `after` that this tree keeps, of at most so many bytes or one. `None`: it has dropped them.
+    /// The entries behind `after`: as many as fit into `bytes_max`, and one at least. `None`: the tree has dropped them.
     pub fn directory_entries(&self, after: Dix, bytes_max: usize) -> ReadEntries {
         let kept = &self.tree.directory_log.kept;
         let previous = kept.point(after)?;
@@ -153,7 +153,7 @@ impl Namespace {
         self.check_can_be_shared()?;
         let mut ns = Self::empty(seed);
         ns.tree.counters = Counters { time: self.tree.counters.time, ..Counters::of_group(group) };
-        // The entry that raised it is none of the new group's.
+        // The new group's log has no entry that raised the level.
         ns.tree.level = GroupLevel { since: TxId::default(), ..self.tree.level.clone() };
         let DirectoryLog { end, groups, .. } = &self.tree.directory_log;
         ns.tree.directory_log = DirectoryLog { end: *end, groups: groups.clone(), ..DirectoryLog::default() };

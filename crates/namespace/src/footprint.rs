@@ -56,7 +56,7 @@ impl Mark {
     }
 }
 
-/// In the directory log. The marks of one thing are equal in all groups and releases: its key is part of the format.
+/// The mark as entries of the directory log carry it. All groups and releases compare these marks with their own, so the keys are part of the format.
 impl From<Mark> for base::directory_log::Mark {
     fn from(mark: Mark) -> Self {
         let kind = match mark.0 & 3 {
@@ -70,12 +70,12 @@ impl From<Mark> for base::directory_log::Mark {
 }
 
 impl Mark {
-    /// Keeps those that a plan of a change rests on.
+    /// Keeps the marks on which the plan of a change rests: names, and ways through directories.
     pub(crate) fn keep_ways(marks: &mut Vec<Self>) {
         marks.retain(|mark| mark.is_of_a_way());
     }
 
-    /// The mark that stands for the same thing. `None`: no answer rests on that alone.
+    /// The mark of the same thing as a mark of the directory log. `None`: trees have no mark for it.
     pub fn of_directory_log(mark: base::directory_log::Mark) -> Option<Self> {
         let key = u64::try_from(mark.key).ok().filter(|key| key >> 62 == 0)?;
         let kind = match mark.kind {

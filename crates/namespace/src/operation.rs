@@ -50,3 +50,30 @@ pub(crate) struct Applying<'a> {
     /// The changes of blocks, in the order in which they happen.
     pub changes: &'a mut Vec<BlockChange>,
 }
+
+/// The rules of an edit that holds another one in its field `change`: they are those of the change, but for what the edit itself does when it
+/// is applied.
+macro_rules! rules_of_its_change {
+    () => {
+        fn answer(&self) -> Option<$crate::Reply> {
+            self.change.answer()
+        }
+
+        fn mark(&self, marks: &mut $crate::footprint::Marks<'_>) {
+            self.change.mark(marks);
+        }
+
+        fn changed(&self, ns: &$crate::Namespace, add: &mut dyn FnMut(base::InodeId)) {
+            self.change.changed(ns, add);
+        }
+
+        fn charge(&self, ns: &$crate::Namespace, ledger: &mut $crate::charge::ledger::Ledger<'_>) {
+            self.change.charge(ns, ledger);
+        }
+
+        fn keep(&self, ns: &$crate::Namespace, ledger: &mut $crate::charge::ledger::Ledger<'_>) {
+            self.change.keep(ns, ledger);
+        }
+    };
+}
+pub(crate) use rules_of_its_change;

@@ -230,7 +230,11 @@ impl Tree {
         }
         let mut seen = Vec::new();
         edit.rests_on(&self.namespace, &mut seen);
-        self.doubt.until(&seen).only(Log::DIRECTORIES)
+        match seen.is_empty() {
+            // The edit does not say what its plan has looked at.
+            true => self.shows().only(Log::DIRECTORIES),
+            false => self.doubt.until(&seen).only(Log::DIRECTORIES),
+        }
     }
 
     /// What has to be certain before an answer to a look at this part of the tree may go out, while everything up to `certain` is

@@ -47,7 +47,7 @@ impl<const N: usize> Until<N> {
         Self::entry(Log::OWN, sn)
     }
 
-    /// The same entry of this log, and nothing of the others.
+    /// Keeps what is waited for in `log`, and drops what is waited for in the other logs.
     #[must_use]
     pub const fn only(&self, log: Log) -> Self {
         Self::entry(log, self.of(log))

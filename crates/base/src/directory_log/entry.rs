@@ -58,7 +58,7 @@ impl Entry {
         Point { dix: self.dix, chain: Chain(rapidhash_v3(&link)) }
     }
 
-    /// The bytes that it is counted with, against the bounds of queues.
+    /// About how many bytes the entry takes in memory. Queues of entries are bounded by the sum.
     pub fn bytes(&self) -> usize {
         64 + self.payload.len() + self.marks.len() * size_of::<Mark>()
     }

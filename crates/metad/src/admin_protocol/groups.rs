@@ -35,7 +35,8 @@ pub fn add(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// How the groups stand with the directory log, by the member that is asked: an active knows.
+/// Tells how far each group has followed the directory log. The root group's active knows that of all groups, the active of another group knows its own, and other
+/// members know nothing of it.
 pub fn show(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetDirectoryLogRequestProto>(&call, reply) else { return };
     let Shown { end, visible, groups, is_serving, trouble } = core.partition.directories.show();

@@ -33,13 +33,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The ways to all other groups.
 pub struct Links {
-    whose: Arc<Whose>,
+    sender: Arc<Sender>,
     runtime: Handle,
     groups: Mutex<BTreeMap<GroupId, (Arc<Link>, AbortHandle)>>,
 }
 
-/// The member whose messages these are.
-pub struct Whose {
+/// The member that sends, and what it needs for that.
+pub struct Sender {
     pub me: MemberId,
     pub group: GroupId,
     pub cluster_id: String,
@@ -89,8 +89,8 @@ struct Active {
 
 impl Links {
     /// To be called on a thread of the runtime.
-    pub fn new(whose: Whose) -> Self {
-        Self { whose: Arc::new(whose), runtime: Handle::current(), groups: Mutex::default() }
+    pub fn new(sender: Sender) -> Self {
+        Self { sender: Arc::new(sender), runtime: Handle::current(), groups: Mutex::default() }
     }
 
     /// Queues a message. Returns at once.
@@ -111,7 +111,7 @@ impl Links {
 
     fn begin(&self, to: GroupId) -> (Arc<Link>, AbortHandle) {
         let link = Arc::new(Link::default());
-        let task = self.runtime.spawn(carry(self.whose.clone(), to, link.clone()));
+        let task = self.runtime.spawn(carry(self.sender.clone(), to, link.clone()));
         (link, task.abort_handle())
     }
 }
@@ -142,7 +142,7 @@ impl Link {
 }
 
 /// Sends what waits, until the server is gone.
-async fn carry(whose: Arc<Whose>, to: GroupId, link: Arc<Link>) {
+async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
     let mut active: Option<Active> = None;
     loop {
         let messages = link.take();
@@ -151,32 +151,32 @@ async fn carry(whose: Arc<Whose>, to: GroupId, link: Arc<Link>) {
             continue;
         }
         if active.is_none() {
-            active = find(&whose, to).await;
+            active = find(&sender, to).await;
         }
         let is_taken = match &active {
-            Some(active) => deliver(&whose, to, active, messages).await,
+            Some(active) => deliver(&sender, to, active, messages).await,
             None => Err("its active is not known".to_owned()),
         };
         if let Err(reason) = is_taken {
             tracing::debug!(group = %to, reason, "messages about directories were not delivered");
             active = None;
             // What gathers meanwhile is for the active that is there now.
-            (whose.lost)(to);
+            (sender.lost)(to);
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-async fn deliver(whose: &Whose, to: GroupId, active: &Active, messages: Vec<Bytes>) -> Result<(), String> {
-    let scope = cluster::scope(&whose.cluster_id, to);
+async fn deliver(sender: &Sender, to: GroupId, active: &Active, messages: Vec<Bytes>) -> Result<(), String> {
+    let scope = cluster::scope(&sender.cluster_id, to);
     let mut request = DirectoryLogRequestProto {
         scope,
-        group: whose.group.0,
-        member: whose.me.0,
+        group: sender.group.0,
+        member: sender.me.0,
         messages,
         mac: Bytes::new(),
     };
-    request.mac = sign(&whose.secret, &request);
+    request.mac = sign(&sender.secret, &request);
     let call = active.client.call::<_, DirectoryLogResponseProto>("directoryLog", &request);
     let answer = tokio::time::timeout(CALL_TIMEOUT, call).await;
     match answer {
@@ -188,8 +188,8 @@ async fn deliver(whose: &Whose, to: GroupId, active: &Active, messages: Vec<Byte
 }
 
 /// The active of a group by its view, and a connection, which is made when it is used.
-async fn find(whose: &Arc<Whose>, group: GroupId) -> Option<Active> {
-    let asking = whose.clone();
+async fn find(sender: &Arc<Sender>, group: GroupId) -> Option<Active> {
+    let asking = sender.clone();
     let found = tokio::task::spawn_blocking(move || {
         let coordinator = &*asking.coordinator;
         let member = coord::wait(|done| coordinator.read(group, done)).ok()??.view.active?;
@@ -199,7 +199,7 @@ async fn find(whose: &Arc<Whose>, group: GroupId) -> Option<Active> {
     });
     let (member, address) = found.await.ok().flatten()?;
     // No user of any system has a space in its name: nobody's groups are looked up for the connection.
-    let user = format!("clover member {}", whose.me);
+    let user = format!("clover member {}", sender.me);
     let options = ClientOptions {
         connect_timeout: CALL_TIMEOUT,
         call_timeout: CALL_TIMEOUT,

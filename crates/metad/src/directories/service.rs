@@ -11,7 +11,8 @@ use proto::{
 use rpc::{Call, Replier, RpcError};
 use std::sync::Arc;
 
-/// Answers another group's active. A message that makes no sense is an error, and the ones before it count.
+/// Takes messages of another group's active, in their order. If one cannot be read, the sender gets an error, and the messages before that one have
+/// been taken.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<DirectoryLogRequestProto>(&call, reply) else { return };
     let from = match check(core, &request) {

@@ -41,9 +41,11 @@ pub struct Directories {
 
 #[derive(Default)]
 enum Side {
-    /// This member does not lead, or cannot follow.
+    /// This member does not lead.
     #[default]
     Idle,
+    /// This member leads in the epoch, and its group cannot follow the directory log.
+    Stuck(Epoch),
     Root(Box<RootSide>),
     Home(Box<HomeSide>),
 }
@@ -53,10 +55,12 @@ impl Directories {
     /// `committed`. It runs on the writer's thread, with the namespace locked. Returns the last entry that is known to be visible.
     pub fn begin(&self, namespace: &Namespace, epoch: Epoch, committed: Sn, now: Moment) -> Dix {
         let mut side = self.side.lock();
-        // Names of sessions and of Hellos count on within an epoch: its machine stays where the member has read first, or a hand-over has failed.
+        // A member that has read at first, or whose hand-over has failed, serves in the same epoch. Its machine stays: a new one would give the names
+        // of its sessions and Hellos a second time.
         match (&mut *side, namespace.group()) {
             (Side::Root(root), _) if root.epoch() == epoch => root.inherited_is_certain(committed),
             (Side::Home(home), _) if home.epoch() == epoch => {}
+            (Side::Stuck(stuck), _) if *stuck == epoch => return Dix(0),
             (side, GroupId::ROOT) => {
                 *side = Side::Root(Box::new(RootSide::new(namespace, epoch, committed, now)))
             }
@@ -101,9 +105,9 @@ impl Directories {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Whether there is a machine, so that messages of other groups are taken.
+    /// Whether there is a machine, which takes messages of other groups.
     pub(super) fn is_leading(&self) -> bool {
-        !matches!(*self.side.lock(), Side::Idle)
+        !matches!(*self.side.lock(), Side::Idle | Side::Stuck(_))
     }
 
     /// Steps the machine. `None`: there is none.
@@ -115,7 +119,7 @@ impl Directories {
         };
         let mut after = After::default();
         match &mut *self.side.lock() {
-            Side::Idle => return None,
+            Side::Idle | Side::Stuck(_) => return None,
             Side::Root(root) => root.step(now, lease_end, input, &send, &mut after),
             Side::Home(home) => home.step(now, lease_end, input, &send, &mut after),
         }
@@ -153,12 +157,15 @@ impl Directories {
     pub(super) fn raise(&self, group: GroupId, why: String) {
         tracing::error!(%group, why, "this group does not follow the directory log");
         *self.trouble.lock() = Some(why);
-        *self.side.lock() = Side::Idle;
+        let mut side = self.side.lock();
+        if let Side::Home(home) = &*side {
+            *side = Side::Stuck(home.epoch());
+        }
     }
 
     pub fn show(&self) -> Shown {
         let shown = match &*self.side.lock() {
-            Side::Idle => Shown::default(),
+            Side::Idle | Side::Stuck(_) => Shown::default(),
             Side::Root(root) => root.show(),
             Side::Home(home) => home.show(),
         };

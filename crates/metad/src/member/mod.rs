@@ -198,7 +198,8 @@ impl GroupMember {
             && self.answers()
     }
 
-    /// Until then no other member can have been elected, by the others' word. The beginning of time: that is not known.
+    /// The moment until which the other members have promised to elect nobody else. The beginning of time: this member has no such promise, or has let go of
+    /// it by a hand-over.
     pub fn lease_end(&self) -> Moment {
         // The lease is looked at first: that of a later reign stands there before the member answers in it.
         let lease_end = Moment { ns: self.shared.lease_end_ns.load(Ordering::Acquire) };

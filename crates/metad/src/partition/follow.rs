@@ -130,7 +130,7 @@ fn take_over(partition: &Partition, epoch: Epoch) {
     partition.blocks.lock().set_commanding(Some(epoch), now);
 }
 
-/// This member is its group's voice in the directory log from here on. What is visible by the log, readers need not wait for.
+/// From here on this member orders the directory log, or follows it for its group. Answers need not wait for the entries that the log itself says are visible.
 fn begin_directories(partition: &Partition, epoch: Epoch) {
     let (committed, now) = (partition.commit.committed(), partition.moment());
     let visible = partition.directories.begin(&partition.tree().namespace, epoch, committed, now);

@@ -58,7 +58,8 @@ pub struct Turn<'a> {
     looks: Option<Looks>,
     /// The journal's answer about the call that is being carried out, in case the retry cache does not know it.
     older: Older,
-    /// The entries of the directory log on which the edits of the call rest that is being carried out.
+    /// What has to be visible before the call that is being carried out may be answered: the entries of the directory log on which its edits
+    /// rest.
     rests_on: Until,
 }
 

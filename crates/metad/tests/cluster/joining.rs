@@ -9,7 +9,7 @@ use namespace::Namespace;
 use proto::clover::admin as a;
 use std::{net::SocketAddr, time::Instant};
 
-/// Knows where the members are, and has no patience to lose.
+/// An operator's program that knows where the members are, and is never stopped.
 struct Places(Vec<(u32, SocketAddr)>);
 
 impl Operator for Places {

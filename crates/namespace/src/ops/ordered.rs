@@ -5,14 +5,12 @@
 
 use crate::{
     Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::plain,
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_of_its_change},
 };
 use base::{
-    Chain, Epoch, InodeId,
+    Chain, Epoch,
     directory_log::{AskId, Dix, Entry, Mark, MarkKind},
 };
 use bytes::Bytes;
@@ -95,25 +93,7 @@ impl<B: Field> Field for OrderedEdit<B> {
 }
 
 impl<B: Operation> Operation for OrderedEdit<B> {
-    fn answer(&self) -> Option<Reply> {
-        self.change.answer()
-    }
-
-    fn mark(&self, marks: &mut Marks<'_>) {
-        self.change.mark(marks);
-    }
-
-    fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
-        self.change.changed(ns, add);
-    }
-
-    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
-        self.change.charge(ns, ledger);
-    }
-
-    fn keep(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
-        self.change.keep(ns, ledger);
-    }
+    rules_of_its_change!();
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let reply = self.change.apply(ns, applying);

@@ -7,11 +7,9 @@
 
 use crate::{
     Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::Edit,
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_of_its_change},
 };
 use base::{
     Chain, InodeId,
@@ -76,25 +74,7 @@ impl Namespace {
 }
 
 impl<B: Operation> Operation for RelayEdit<B> {
-    fn answer(&self) -> Option<Reply> {
-        self.change.answer()
-    }
-
-    fn mark(&self, marks: &mut Marks<'_>) {
-        self.change.mark(marks);
-    }
-
-    fn changed(&self, ns: &Namespace, add: &mut dyn FnMut(InodeId)) {
-        self.change.changed(ns, add);
-    }
-
-    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
-        self.change.charge(ns, ledger);
-    }
-
-    fn keep(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
-        self.change.keep(ns, ledger);
-    }
+    rules_of_its_change!();
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let reply = self.change.apply(ns, applying);
