@@ -9,6 +9,7 @@ pub mod reads;
 use base::{
     Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, GroupId, InodeId, Moment, Sn,
     StorageType, Timestamp, TxId,
+    directory_log::{Dix, Entry},
 };
 use namespace::{
     Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Planned, Quota, Renewals, Reply,
@@ -52,6 +53,10 @@ pub struct World {
     /// Blocks that data servers were told to delete.
     pub removed: std::collections::BTreeSet<BlockId>,
     pub watches: Watches,
+    /// What an entry of the directory log says about the ones before it, when the namespace has further groups: up to where these are visible,
+    /// and up to where all groups have carried them out.
+    pub visible: Dix,
+    pub carried_out: Dix,
 }
 
 pub fn image_of(frozen: &FrozenTree) -> Vec<u8> {
@@ -87,6 +92,8 @@ impl World {
             calls: 0,
             removed: Default::default(),
             watches: Watches::default(),
+            visible: Dix(0),
+            carried_out: Dix(0),
         }
     }
 
@@ -113,9 +120,16 @@ impl World {
         }
     }
 
+    /// The edit as an entry of the directory log, if it has to be one.
+    fn ordered(&self, edit: Edit) -> Edit {
+        let Some((marks, payload)) = self.ns.as_entry(&edit) else { return edit };
+        let entry = Entry::after(self.ns.directory_log(), Epoch(1), None, marks.into(), payload);
+        Namespace::ordered(edit, entry, self.visible, self.carried_out)
+    }
+
     /// Applies an edit as it comes back from its bytes.
     pub fn apply(&mut self, edit: impl Into<Edit>) -> Applied {
-        let edit: Edit = edit.into();
+        let edit = self.ordered(edit.into());
         let mut bytes = Vec::new();
         edit.encode(&mut bytes);
         let decoded = Edit::decode(&bytes);
