@@ -9,7 +9,9 @@ use crate::{
     cluster::Cluster,
     config::MetaConfig,
     datanodes::Admission,
+    doors::Doors,
     fatal::{Fatal, InHand},
+    neighbours::Neighbours,
     partition::Partition,
     peers::Secret,
     user_groups::UserGroups,
@@ -20,6 +22,7 @@ use base::Moment;
 use env::Env;
 use rpc::{Call, Replier};
 use std::sync::{Arc, OnceLock};
+use tokio::runtime::Handle;
 
 /// Answers a call that came from a client.
 pub type AnswerCall = fn(&Arc<Core>, Call, Replier);
@@ -35,6 +38,8 @@ pub struct Core {
     pub secret: Option<Secret>,
     /// The part of the namespace that is served here.
     pub partition: Arc<Partition>,
+    /// The ways to other groups. `None`: this server has no secret that would prove to them what it passes on.
+    pub doors: Option<Doors>,
     /// The data servers that may take part.
     pub admission: Admission,
     /// The groups of users.
@@ -70,7 +75,12 @@ pub struct Parts {
 impl Core {
     pub fn new(parts: Parts) -> Self {
         let Parts { env, config, cluster, secret, partition, fatal, threads, answer } = parts;
+        let doors = secret.as_ref().zip(Handle::try_current().ok()).map(|(secret, runtime)| {
+            let neighbours = Neighbours::new(partition.member.coordinator().clone(), runtime.clone());
+            Doors::new(&config, cluster.clone(), secret.as_bytes(), Arc::new(neighbours), runtime)
+        });
         Self {
+            doors,
             admission: Admission::new(config.data_servers_file.clone()),
             user_groups: Arc::new(UserGroups::new(&config.user_groups)),
             audit: config.audit_log.clone().map(AuditLog::new),

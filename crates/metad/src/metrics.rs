@@ -1,6 +1,6 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
-use crate::{admin_protocol, core::Core, ended::Ended, partition::Partition};
+use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, partition::Partition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
@@ -517,6 +517,7 @@ impl Numbers {
     /// Calls that were not simply answered here.
     fn encode_calls(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let calls = self.core.partition.forwarder.numbers();
+        let calls = self.core.doors.iter().map(Doors::numbers).fold(calls, forward::Numbers::and);
         let answers = self.core.partition.leading.numbers();
         gauges(
             encoder,

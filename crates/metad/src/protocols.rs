@@ -5,7 +5,10 @@ use crate::{
     ha_protocol, namenode_protocol, refresh_protocols,
 };
 use base::GroupId;
-use proto::protocol;
+use proto::{
+    methods::{self, Kind},
+    protocol,
+};
 use rpc::{Call, Replier, Service};
 use serving::admission;
 use std::sync::Arc;
@@ -76,8 +79,11 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         let me = core.partition.member.me().member;
         return reply.fs_error(&admission::not_of_the_group(call.method, me));
     }
-    if is_a_clients && core.cluster.group != GroupId::ROOT {
-        return reply.fs_error(&admission::no_part_of_the_namespace(call.method, core.cluster.group));
+    if is_a_clients && core.cluster.group != GroupId::ROOT && !is_about_this_server(&call) {
+        return match &core.doors {
+            Some(doors) => doors.pass(GroupId::ROOT, call, reply.unwatched()),
+            None => reply.fs_error(&admission::no_door(call.method, core.cluster.group)),
+        };
     }
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),
@@ -93,4 +99,10 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         protocol::ADMIN => admin_protocol::call(core, call, reply),
         other => unreachable!("{other} is not among the protocols served"),
     }
+}
+
+/// Calls that each server answers about itself, whatever group it is of.
+fn is_about_this_server(call: &Call) -> bool {
+    let method = methods::method(call.method).filter(|_| call.protocol == protocol::CLIENT_NAMENODE);
+    method.is_some_and(|method| method.kind == Kind::Own)
 }

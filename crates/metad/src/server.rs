@@ -5,6 +5,7 @@ use crate::{
     config::MetaConfig,
     core::Core,
     datanodes, directories,
+    doors::Doors,
     ended::Ended,
     member::GroupMember,
     older_answers,
@@ -124,7 +125,11 @@ impl MetaServer {
             .await
             .expect("a journal that keeps what it has does not panic");
 
-        directories::connect(&core.partition, core.secret.as_ref());
+        directories::connect(
+            &core.partition,
+            core.secret.as_ref(),
+            core.doors.as_ref().map(Doors::neighbours),
+        );
         let stop = Arc::new(AtomicBool::new(false));
         let watcher = spawn("meta-watch", {
             let core = core.clone();
@@ -387,6 +392,7 @@ impl MetaServer {
         self.core.threads.stop();
         self.rpc.shutdown().await;
         self.core.partition.forwarder.close();
+        self.core.doors.iter().for_each(Doors::close);
         self.datanodes.stop();
         if let Some(web) = self.web {
             web.shutdown().await;

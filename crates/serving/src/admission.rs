@@ -187,12 +187,12 @@ pub fn not_of_the_group(method: &str, me: MemberId) -> FsError {
     FsError::NotActive(format!("Operation {method} is not supported in state standby: {}.", removed(me)))
 }
 
-/// The refusal of a client's call to a member of another group than the root group: that of a standby, so that clients go on to a
-/// member of the root group. Further groups hold nothing: no call touches them yet.
-pub fn no_part_of_the_namespace(method: &str, group: GroupId) -> FsError {
+/// The refusal of a client's call to a server of another group than the root group, if that server cannot pass the call on: that of a standby, so that
+/// clients go on to the next server.
+pub fn no_door(method: &str, group: GroupId) -> FsError {
     FsError::NotActive(format!(
-        "Operation {method} is not supported in state standby: this server is of group {group}, which holds no part of the \
-         namespace yet."
+        "Operation {method} is not supported in state standby: this server is of group {group}, and has no secret of the cluster, with \
+         which it would pass the call on to the root group."
     ))
 }
 

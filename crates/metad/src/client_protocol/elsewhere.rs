@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Passes on a call that was begun here and cannot be answered here. The member that leads now knows its fate.
 pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
-    if core.partition.forwarder.is_alone() {
+    if core.partition.forwarder.is_alone() && !call.is_forwarded {
         return reply.fs_error(&commit_failed(reason));
     }
     take(core, call, reply, Fate::Unknown);
@@ -15,7 +15,7 @@ pub fn repeat(core: &Arc<Core>, call: Call, reply: Replier, reason: &str) {
 
 /// A call of which nothing was begun, by a member that does not serve (any more).
 pub fn hand_over(core: &Arc<Core>, call: Call, reply: Replier) {
-    if core.partition.forwarder.is_alone() {
+    if core.partition.forwarder.is_alone() && !call.is_forwarded {
         let error = match core.partition.commit.failure() {
             Some(reason) => commit_failed(&reason),
             None => FsError::Retry("This metadata server is not ready yet.".into()),

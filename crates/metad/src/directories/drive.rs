@@ -5,6 +5,7 @@ use super::{
     step::Input,
 };
 use crate::{
+    neighbours::Neighbours,
     partition::{Partition, turn::Turn},
     peers::Secret,
 };
@@ -24,21 +25,21 @@ use std::{
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the ways to other groups, and has the machine hear of commits. To be called on a thread of the runtime.
-pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>) {
+pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>, neighbours: Option<&Arc<Neighbours>>) {
     let observing = Arc::downgrade(partition);
     partition.commit.observe(move |sn| {
         if let Some(partition) = observing.upgrade() {
             on_committed(&partition, sn);
         }
     });
-    let Some(secret) = secret else { return };
+    let Some((secret, neighbours)) = secret.zip(neighbours) else { return };
     let losing = Arc::downgrade(partition);
     let sender = Sender {
         me: partition.member.me().member,
         group: partition.cluster.group,
         cluster_id: partition.cluster.cluster_id.clone(),
         secret: secret.clone(),
-        coordinator: partition.member.coordinator().clone(),
+        neighbours: neighbours.clone(),
         lost: Box::new(move |group| {
             if let Some(partition) = losing.upgrade().filter(|it| it.cluster.group == GroupId::ROOT) {
                 step(&partition, Input::Root(root::Input::Lost(group)));

@@ -1,13 +1,12 @@
 //! The way of messages to the actives of other groups.
 //!
-//! Each group has a queue and a task. The task finds the group's active by the coordinator's view, and sends what waits in one call; while that is under
+//! Each group has a queue and a task. The task asks who the group's active is ([`crate::neighbours`]), and sends what waits in one call; while that is under
 //! way, more gathers behind it. What cannot be delivered is dropped: both machines say again what matters, and the root hears that
 //! something may have got lost.
 
-use crate::{cluster, peers::Secret};
+use crate::{cluster, neighbours::Neighbours, peers::Secret};
 use base::{GroupId, MemberId};
 use bytes::Bytes;
-use coord::Coordinator;
 use parking_lot::Mutex;
 use proto::{
     clover::forward::{DirectoryLogRequestProto, DirectoryLogResponseProto},
@@ -44,7 +43,7 @@ pub struct Sender {
     pub group: GroupId,
     pub cluster_id: String,
     pub secret: Secret,
-    pub coordinator: Arc<dyn Coordinator>,
+    pub neighbours: Arc<Neighbours>,
     /// Hears that messages to a group may have got lost.
     pub lost: Box<dyn Fn(GroupId) + Send + Sync>,
 }
@@ -143,6 +142,7 @@ impl Link {
 
 /// Sends what waits, until the server is gone.
 async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
+    let neighbour = sender.neighbours.of(to);
     let mut active: Option<Active> = None;
     loop {
         let messages = link.take();
@@ -150,8 +150,11 @@ async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
             link.news.notified().await;
             continue;
         }
-        if active.is_none() {
-            active = find(&sender, to).await;
+        let known = neighbour.active();
+        if active.as_ref().map(|active| (active.member, active.client.address()))
+            != known.as_ref().map(|(member, address)| (*member, &**address))
+        {
+            active = known.map(|(member, address)| Active::new(sender.me, member, &address));
         }
         let is_taken = match &active {
             Some(active) => deliver(&sender, to, active, messages).await,
@@ -159,7 +162,7 @@ async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
         };
         if let Err(reason) = is_taken {
             tracing::debug!(group = %to, reason, "messages about directories were not delivered");
-            active = None;
+            neighbour.look_again();
             // What gathers meanwhile is for the active that is there now.
             (sender.lost)(to);
             tokio::time::sleep(PAUSE).await;
@@ -187,24 +190,17 @@ async fn deliver(sender: &Sender, to: GroupId, active: &Active, messages: Vec<By
     }
 }
 
-/// The active of a group by its view, and a connection, which is made when it is used.
-async fn find(sender: &Arc<Sender>, group: GroupId) -> Option<Active> {
-    let asking = sender.clone();
-    let found = tokio::task::spawn_blocking(move || {
-        let coordinator = &*asking.coordinator;
-        let member = coord::wait(|done| coordinator.read(group, done)).ok()??.view.active?;
-        let records = coord::wait(|done| coordinator.read_members(group, done)).ok()?;
-        let record = records.into_iter().find(|record| record.life.store.member == member)?;
-        Some((member, record.rpc_address))
-    });
-    let (member, address) = found.await.ok().flatten()?;
-    // No user of any system has a space in its name: nobody's groups are looked up for the connection.
-    let user = format!("clover member {}", sender.me);
-    let options = ClientOptions {
-        connect_timeout: CALL_TIMEOUT,
-        call_timeout: CALL_TIMEOUT,
-        ping_interval: None,
-        ..ClientOptions::default()
-    };
-    Some(Active { member, client: Client::connect(&address, protocol::FORWARD, &user, options) })
+impl Active {
+    /// The connection is made when it is used.
+    fn new(me: MemberId, member: MemberId, address: &str) -> Self {
+        // No user of any system has a space in its name: nobody's groups are looked up for the connection.
+        let user = format!("clover member {me}");
+        let options = ClientOptions {
+            connect_timeout: CALL_TIMEOUT,
+            call_timeout: CALL_TIMEOUT,
+            ping_interval: None,
+            ..ClientOptions::default()
+        };
+        Self { member, client: Client::connect(address, protocol::FORWARD, &user, options) }
+    }
 }

@@ -6,7 +6,7 @@ use super::{
     links::Links,
 };
 use crate::member::Standing;
-use base::{FsError, Level, MemberId};
+use base::{FsError, GroupId, Level, MemberId};
 use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
 use rpc::{Call, CallError, Client, Replier, RpcError};
 use std::{
@@ -32,11 +32,15 @@ pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
 /// The parts of a forwarder.
 pub struct Parts {
     pub me: MemberId,
-    /// The group in messages between its members.
+    /// The group whose members answer the calls, where that is another one than this member's own.
+    pub other_group: Option<GroupId>,
+    /// That group in messages to its members.
     pub scope: String,
     /// The seal of envelopes. Without one nothing is sent on: no member would open the envelope.
     pub seal: Option<Seal>,
     pub limits: HoldLimits,
+    /// The calls that are here. Forwarders that share it share its limits.
+    pub hold: Arc<Hold>,
     pub standing: watch::Receiver<Standing>,
     /// Whether calls are answered here at this very moment: it ends before the standing says so.
     pub is_serving: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -63,7 +67,6 @@ pub struct Forwarder {
 
 struct Inner {
     parts: Parts,
-    hold: Arc<Hold>,
     links: Links,
     counts: Counts,
     /// True once this server is on its way out.
@@ -101,6 +104,21 @@ pub struct Numbers {
     pub pending_bytes: u64,
 }
 
+impl Numbers {
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            forwarded: self.forwarded + other.forwarded,
+            repeated: self.repeated + other.repeated,
+            released: self.released + other.released,
+            refused: self.refused + other.refused,
+            dropped: self.dropped + other.dropped,
+            held: self.held + other.held,
+            pending: self.pending + other.pending,
+            pending_bytes: self.pending_bytes + other.pending_bytes,
+        }
+    }
+}
+
 /// The refusal that says "elsewhere" inside an envelope. It never reaches a client.
 const ELSEWHERE: &str = "clover.Elsewhere";
 /// The text of that refusal where the call had been begun.
@@ -113,13 +131,11 @@ const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// How often to see whether the client still waits for an answer that is on its way.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a call of an envelope waits here for this member's own takeover to end.
-const TAKEOVER_WAIT: Duration = Duration::from_secs(1);
 
 impl Forwarder {
     pub fn new(parts: Parts) -> Self {
-        let (hold, links, counts, closing) = Default::default();
-        Self { inner: Some(Arc::new(Inner { parts, hold, links, counts, closing })) }
+        let (links, counts, closing) = Default::default();
+        Self { inner: Some(Arc::new(Inner { parts, links, counts, closing })) }
     }
 
     /// A forwarder for a group of one, which passes nothing on.
@@ -139,23 +155,18 @@ impl Forwarder {
         }
     }
 
-    /// Whether calls are answered here at the moment.
-    pub(super) fn is_serving(&self) -> bool {
-        self.inner.as_ref().is_none_or(|inner| (inner.parts.is_serving)())
-    }
-
     /// Takes over a call that this member does not, or could not, answer. Returns at once.
     pub fn take(&self, call: Call, reply: Replier, fate: Fate, serve: Serve) {
-        let Some(inner) = &self.inner else {
-            return reply.fs_error(&FsError::NotActive("This metadata server does not serve.".into()));
-        };
         if call.is_forwarded {
-            // The call has been forwarded once: the member that did so looks for the active again.
+            // The call has been forwarded once: the server that did so looks for the active again.
             let text = if fate == Fate::Unknown { BEGUN } else { "" };
             return reply.error(RpcError::application(ELSEWHERE, text));
         }
+        let Some(inner) = &self.inner else {
+            return reply.fs_error(&FsError::NotActive("This metadata server does not serve.".into()));
+        };
         let cost = call.request.len() as u64 + CALL_BYTES;
-        match inner.hold.enter(&inner.parts.limits, cost) {
+        match inner.parts.hold.enter(&inner.parts.limits, cost) {
             Some(ticket) => {
                 let (inner, mut closing) = (inner.clone(), inner.closing.subscribe());
                 let runtime = inner.parts.runtime.clone();
@@ -169,7 +180,7 @@ impl Forwarder {
             }
             None => {
                 inner.counts.refused.fetch_add(1, Ordering::Relaxed);
-                let held = inner.hold.count();
+                let held = inner.parts.hold.count();
                 reply.fs_error(&inner.standby(&call, &format!("{held} calls wait here already")));
             }
         }
@@ -191,38 +202,8 @@ impl Forwarder {
             .map_err(|error| format!("member {member} at {address}: {error}"))
     }
 
-    /// The envelope's other end: whether this member answers calls, now or in a moment.
-    pub(super) async fn will_serve(&self) -> bool {
-        let Some(inner) = &self.inner else { return true };
-        let mut standing = inner.parts.standing.clone();
-        let serves = async {
-            loop {
-                let takes_over = is_taking_over(&standing.borrow_and_update());
-                let serves = (inner.parts.is_serving)();
-                if serves || !takes_over {
-                    return serves;
-                }
-                if standing.changed().await.is_err() {
-                    return false;
-                }
-            }
-        };
-        tokio::time::timeout(TAKEOVER_WAIT, serves).await.unwrap_or(false)
-    }
-
-    pub(super) fn seal(&self) -> Option<(&Seal, &str)> {
-        let parts = &self.inner.as_ref()?.parts;
-        Some((parts.seal.as_ref()?, &*parts.scope))
-    }
-
     pub fn runtime(&self) -> Option<&Handle> {
         self.inner.as_ref().map(|inner| &inner.parts.runtime)
-    }
-
-    /// The other member that leads, as far as is known.
-    pub(super) fn known_active(&self) -> Option<MemberId> {
-        let inner = self.inner.as_ref()?;
-        inner.parts.standing.borrow().active.filter(|active| *active != inner.parts.me)
     }
 
     pub fn numbers(&self) -> Numbers {
@@ -235,14 +216,10 @@ impl Forwarder {
             refused: counts.refused.load(Ordering::Relaxed),
             dropped: counts.dropped.load(Ordering::Relaxed),
             held: counts.waiting.load(Ordering::Relaxed),
-            pending: inner.hold.count(),
-            pending_bytes: inner.hold.bytes(),
+            pending: inner.parts.hold.count(),
+            pending_bytes: inner.parts.hold.bytes(),
         }
     }
-}
-
-fn is_taking_over(standing: &Standing) -> bool {
-    matches!(standing.role, group::Role::Claiming | group::Role::Starting { .. })
 }
 
 /// Whether this answer is "elsewhere", made by [`Forwarder::take`] over there.
@@ -321,7 +298,8 @@ impl Inner {
         }
         self.count(|counts| &counts.refused);
         let waited = self.parts.limits.wait_ms;
-        reply.fs_error(&self.standby(&call, &format!("no member has led for {waited} ms")));
+        let whose = self.parts.other_group.map_or(String::new(), |group| format!(" of group {group}"));
+        reply.fs_error(&self.standby(&call, &format!("no member{whose} has led for {waited} ms")));
     }
 
     /// Waits until the standing has changed, or it is time to try again. False when patience has ended.

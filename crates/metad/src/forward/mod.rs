@@ -21,16 +21,17 @@ pub(crate) mod envelope;
 mod forwarder;
 mod hold;
 mod links;
+mod recipient;
 pub mod service;
 #[cfg(test)]
 mod tests;
 
 pub use envelope::Seal;
-pub use forwarder::{Fate, Forwarder, pass_on};
+pub use forwarder::{Fate, Forwarder, Numbers, Parts, pass_on};
+pub use hold::{Hold, HoldLimits};
+pub use recipient::Recipient;
 
 use crate::{cluster::Cluster, config::MetaConfig, member::GroupMember};
-use forwarder::Parts;
-use hold::HoldLimits;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -43,13 +44,28 @@ pub fn of(config: &MetaConfig, cluster: &Cluster, member: &GroupMember, secret: 
     let (located, serving, known) = (member.clone(), member.clone(), member.clone());
     Forwarder::new(Parts {
         me: member.me().member,
+        other_group: None,
         scope: cluster.scope(),
         seal: secret.map(Seal::new),
         limits: HoldLimits { wait_ms: config.group.hold_ms, ..HoldLimits::default() },
+        hold: Arc::default(),
         standing: member.subscribe(),
         is_serving: Arc::new(move || serving.answers()),
         locate: Arc::new(move || located.active().map(|(member, record)| (member, record.rpc_address))),
         level: Arc::new(move || known.required_level()),
         runtime,
+    })
+}
+
+/// This member as others send calls to it. `None`: it has no secret with which they would prove them, or runs outside of a runtime.
+pub fn recipient(cluster: &Cluster, member: &GroupMember, secret: Option<&[u8]>) -> Option<Recipient> {
+    let serving = member.clone();
+    Some(Recipient {
+        me: member.me().member,
+        scope: cluster.scope().into(),
+        seal: Seal::new(secret?),
+        standing: member.subscribe(),
+        is_serving: Arc::new(move || serving.answers()),
+        runtime: Handle::try_current().ok()?,
     })
 }

@@ -2,7 +2,8 @@
 
 use super::{
     envelope::{self, Opened},
-    forwarder::{Forwarder, is_elsewhere, was_begun},
+    forwarder::{is_elsewhere, was_begun},
+    recipient::Recipient,
 };
 use crate::{client_protocol::decode, core::Core};
 use base::Caller;
@@ -36,37 +37,38 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
     };
     let serve = move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply);
-    open(&core.partition.forwarder, call, reply, resolve, serve);
+    open(core.partition.recipient.as_ref(), call, reply, resolve, serve);
 }
 
 /// Opens an envelope. `resolve` looks up who asks, `serve` answers what was in it.
 pub fn open(
-    forwarder: &Forwarder,
+    recipient: Option<&Recipient>,
     call: Call,
     reply: Replier,
     resolve: impl Fn(&Opened, Look) -> Option<Arc<Caller>> + Send + 'static,
     serve: impl FnOnce(Call, Replier) + Send + 'static,
 ) {
     let Some((request, reply)) = decode::<ForwardRequestProto>(&call, reply) else { return };
-    let Some(((seal, cluster_id), runtime)) = forwarder.seal().zip(forwarder.runtime()) else {
-        let message = "this metadata server is in no group of several members";
+    let Some(recipient) = recipient else {
+        let message =
+            "this metadata server has no secret of its cluster, which proves calls that are passed on";
         return reply.error(RpcError::application(exception::ACCESS_CONTROL, message));
     };
-    let opened = match envelope::open(seal, cluster_id, PROTOCOLS, &call, request) {
+    let opened = match envelope::open(&recipient.seal, &recipient.scope, PROTOCOLS, &call, request) {
         Ok(opened) => opened,
         Err(error) => {
             tracing::warn!(peer = %call.peer, %error, "refused a call that claims to be forwarded");
             return reply.error(error);
         }
     };
-    let known = forwarder.is_serving().then(|| resolve(&opened, Look::Known)).flatten();
+    let known = recipient.is_serving().then(|| resolve(&opened, Look::Known)).flatten();
     if let Some(caller) = known {
-        return serve(opened.into_call(caller), wrapped(forwarder.clone(), reply));
+        return serve(opened.into_call(caller), wrapped(recipient.clone(), reply));
     }
-    let forwarder = forwarder.clone();
-    drop(runtime.spawn(async move {
-        if !forwarder.will_serve().await {
-            return elsewhere(&forwarder, reply, false);
+    let recipient = recipient.clone();
+    drop(recipient.runtime.clone().spawn(async move {
+        if !recipient.will_serve().await {
+            return elsewhere(&recipient, reply, false);
         }
         let caller = match resolve(&opened, Look::Known) {
             Some(caller) => Some((opened, caller)),
@@ -77,16 +79,16 @@ pub fn open(
             }
         };
         if let Some((opened, caller)) = caller {
-            serve(opened.into_call(caller), wrapped(forwarder, reply));
+            serve(opened.into_call(caller), wrapped(recipient, reply));
         }
     }));
 }
 
 /// The way back of the inner call's answer.
-fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
+fn wrapped(recipient: Recipient, reply: Replier) -> Replier {
     Replier::captured(move |Answer { result, state_id }| match result {
         Err(NoResponse::Refused(error)) if is_elsewhere(&error) => {
-            elsewhere(&forwarder, reply, was_begun(&error))
+            elsewhere(&recipient, reply, was_begun(&error))
         }
         // Let go likewise: on its way out, this server says nothing, and the other member asks again elsewhere.
         Err(NoResponse::GivenUp) => drop(reply),
@@ -103,11 +105,11 @@ fn wrapped(forwarder: Forwarder, reply: Replier) -> Replier {
     })
 }
 
-fn elsewhere(forwarder: &Forwarder, reply: Replier, is_begun: bool) {
+fn elsewhere(recipient: &Recipient, reply: Replier, is_begun: bool) {
     reply.ok(&ForwardResponseProto {
         is_elsewhere: Some(true),
         is_begun: is_begun.then_some(true),
-        active: forwarder.known_active().map(|member| member.0),
+        active: recipient.known_active().map(|member| member.0),
         ..ForwardResponseProto::default()
     });
 }

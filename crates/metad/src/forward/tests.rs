@@ -4,6 +4,7 @@ use super::{
     envelope::{self, Seal},
     forwarder::{Fate, Forwarder, Parts},
     hold::HoldLimits,
+    recipient::Recipient,
     service::{self, Look},
 };
 use crate::member::Standing;
@@ -45,6 +46,7 @@ struct Done {
 
 struct Fake {
     forwarder: Forwarder,
+    recipient: Recipient,
     done: Mutex<Vec<Done>>,
     /// Calls that are never answered, like those of a frozen process.
     swallowed: Mutex<Vec<Replier>>,
@@ -52,7 +54,7 @@ struct Fake {
 
 impl Fake {
     fn answer(self: &Arc<Self>, call: Call, reply: Replier) {
-        if !self.forwarder.is_serving() {
+        if !self.recipient.is_serving() {
             let serving = self.clone();
             let serve = Box::new(move |call: Call, reply: Replier| serving.answer(call, reply));
             return self.forwarder.take(call, reply, Fate::NotBegun, serve);
@@ -92,7 +94,9 @@ impl Service for Port {
             })
         };
         let fake = self.0.clone();
-        service::open(&self.0.forwarder, call, reply, resolve, move |call, reply| fake.answer(call, reply));
+        service::open(Some(&self.0.recipient), call, reply, resolve, move |call, reply| {
+            fake.answer(call, reply)
+        });
     }
 }
 
@@ -110,13 +114,24 @@ impl Member {
         let (standing, seen) = watch::channel(first);
         let located = (addresses.clone(), seen.clone());
         let serving = seen.clone();
+        let is_serving: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(move || serving.borrow().is_serving());
+        let recipient = Recipient {
+            me: id,
+            scope: CLUSTER.into(),
+            seal: Seal::new(SECRET),
+            standing: seen.clone(),
+            is_serving: is_serving.clone(),
+            runtime: tokio::runtime::Handle::current(),
+        };
         let forwarder = Forwarder::new(Parts {
             me: id,
+            other_group: None,
             scope: CLUSTER.into(),
             seal: Some(Seal::new(SECRET)),
             limits,
+            hold: Arc::default(),
             standing: seen,
-            is_serving: Arc::new(move || serving.borrow().is_serving()),
+            is_serving,
             locate: Arc::new(move || {
                 let active = located.1.borrow().active?;
                 Some((active, located.0.lock().get(&active)?.clone()))
@@ -124,7 +139,8 @@ impl Member {
             level: Arc::new(|| Level::NEWEST),
             runtime: tokio::runtime::Handle::current(),
         });
-        let fake = Arc::new(Fake { forwarder, done: Mutex::default(), swallowed: Mutex::default() });
+        let fake =
+            Arc::new(Fake { forwarder, recipient, done: Mutex::default(), swallowed: Mutex::default() });
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let server = Server::bind(ServerConfig::new(address, Arc::new(Port(fake.clone())))).unwrap();
         addresses.lock().insert(id, server.local_addr().to_string());

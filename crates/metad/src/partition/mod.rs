@@ -28,7 +28,7 @@ use crate::{
     directories::Directories,
     exchange::{fetch::Progress, reads::Reads},
     fatal::InHand,
-    forward::{self, Forwarder},
+    forward::{self, Forwarder, Recipient},
     member::GroupMember,
     older_answers::OlderAnswers,
     peers::Secret,
@@ -73,6 +73,8 @@ pub struct Partition {
     pub member: GroupMember,
     /// Takes the calls that cannot be answered here.
     pub forwarder: Forwarder,
+    /// Takes the calls that other servers of the cluster pass on.
+    pub recipient: Option<Recipient>,
     /// Answers that wait for the lease.
     pub leading: Leading,
     /// The conditions that keep this member from serving although nothing has failed.
@@ -126,6 +128,7 @@ impl Partition {
             Chronicle::default()
         });
         let forwarder = forward::of(&config, &cluster, &member, secret.map(Secret::as_bytes));
+        let recipient = forward::recipient(&cluster, &member, secret.map(Secret::as_bytes));
         let leading = match forwarder.runtime() {
             Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
             None => Leading::default(),
@@ -142,6 +145,7 @@ impl Partition {
             commit,
             member,
             forwarder,
+            recipient,
             leading,
             condition: Condition::default(),
             upgrade: Upgrade::new(began),
