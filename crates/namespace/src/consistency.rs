@@ -51,6 +51,7 @@ impl Namespace {
         while let Some(handle) = stack.pop() {
             let id = tree.inode(handle).id();
             hold(self.handle(id) == Some(handle), || format!("the index does not find inode {id}"))?;
+            hold(tree.directory_log.slots.have_group_for(id), || format!("no group has the slot of {id}"))?;
             walked.visit(tree, handle);
             if tree.inode(handle).is_directory() {
                 let children: Vec<u32> = tree.children_of(handle, 0).collect();

@@ -4,7 +4,7 @@
 //! The root group keeps these entries in its tree. So every member of it has them, also one that starts from an image, and a new
 //! active has nothing to look for. They are dropped when every group has carried them out.
 
-use crate::digest::Digester;
+use crate::{digest::Digester, slots::Slots};
 use base::{
     GroupId,
     directory_log::{Dix, Entry, Point},
@@ -27,6 +27,8 @@ pub(crate) struct DirectoryLog {
     pub end: Point,
     /// The groups that hold a part of the namespace, without the root group.
     pub groups: BTreeSet<GroupId>,
+    /// The home of each directory.
+    pub slots: Slots,
     /// Empty in all groups but the root group.
     pub kept: Kept,
 }
@@ -71,6 +73,7 @@ impl DirectoryLog {
         ];
         numbers.into_iter().for_each(|number| digester.number(number));
         self.groups.iter().for_each(|group| digester.number(group.0.into()));
+        self.slots.digest(&mut digester);
         digester.finish()
     }
 }

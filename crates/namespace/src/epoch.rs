@@ -3,6 +3,9 @@
 use crate::{BlockChange, Namespace, UnknownReplicas};
 use base::{BlockId, GenerationStamp, TxId};
 
+/// How far the counter of directories is raised at most: no more are in flight, and it has 35 bits for all epochs.
+const DIRECTORIES_SKIPPED: u64 = 1_024;
+
 /// The part of an epoch's first entry that concerns the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewEpoch {
@@ -26,6 +29,7 @@ impl Namespace {
         counters.applied = at;
         let last_block = counters.last_block;
         counters.skip_inodes(new.inodes);
+        counters.skip_directories(new.inodes.min(DIRECTORIES_SKIPPED));
         counters.skip_blocks(new.blocks);
         counters.last_stamp = GenerationStamp(counters.last_stamp.0 + new.generation_stamps);
         if new.keeps_skipped {

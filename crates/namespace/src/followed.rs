@@ -17,10 +17,11 @@ use crate::{
     tree::Counters,
 };
 use base::{
-    FsError, FsResult, GroupId, TxId,
+    FsError, FsResult, GroupId, InodeId, TxId,
     directory_log::{Dix, Entry, Mark, Point},
 };
 use bytes::Bytes;
+use std::ops::Range;
 
 /// Why a tree cannot be the beginning of another group's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +41,16 @@ impl Namespace {
     /// The groups that hold a part of the namespace, without the root group.
     pub fn further_groups(&self) -> impl Iterator<Item = GroupId> {
         self.tree.directory_log.groups.iter().copied()
+    }
+
+    /// The home of a directory: the group that holds its files. It is asked for directories of this tree.
+    pub fn home_of(&self, directory: InodeId) -> GroupId {
+        self.tree.directory_log.slots.home_of(directory)
+    }
+
+    /// Ranges of slots, rising, and the group that has each. Empty while the root group is the home of all directories.
+    pub fn slots(&self) -> Vec<(Range<u16>, GroupId)> {
+        self.tree.directory_log.slots.ranges()
     }
 
     /// Whether other groups hold a part of the namespace as well.
@@ -155,8 +166,9 @@ impl Namespace {
         ns.tree.counters = Counters { time: self.tree.counters.time, ..Counters::of_group(group) };
         // The new group's log has no entry that raised the level.
         ns.tree.level = GroupLevel { since: TxId::default(), ..self.tree.level.clone() };
-        let DirectoryLog { end, groups, .. } = &self.tree.directory_log;
-        ns.tree.directory_log = DirectoryLog { end: *end, groups: groups.clone(), ..DirectoryLog::default() };
+        let DirectoryLog { end, groups, slots, .. } = &self.tree.directory_log;
+        let (groups, slots) = (groups.clone(), slots.clone());
+        ns.tree.directory_log = DirectoryLog { end: *end, groups, slots, ..DirectoryLog::default() };
         ns.tree.snapshots.last = self.tree.snapshots.last;
         ns.tree.root = ns.copy_directory(self, self.tree.root, None);
         let mut stack = vec![(self.tree.root, ns.tree.root)];
@@ -191,7 +203,9 @@ impl Namespace {
     /// Times and numbers of children are not in it: each group has its own. It walks the whole tree, so it is for tests and checks.
     pub fn directories_digest(&self) -> u64 {
         let tree = &self.tree;
-        let mut sum = 0_u64;
+        let mut slots = Digester::new(b's');
+        tree.directory_log.slots.digest(&mut slots);
+        let mut sum = slots.finish();
         let mut stack = vec![tree.root];
         while let Some(handle) = stack.pop() {
             let inode = tree.inode(handle);

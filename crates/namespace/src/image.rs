@@ -5,6 +5,7 @@
 
 mod read;
 mod read_past;
+mod slots_seen;
 mod write;
 mod write_past;
 

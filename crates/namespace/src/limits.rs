@@ -1,6 +1,6 @@
 //! The limits of operations, and the users to whom permissions do not apply.
 
-use crate::ProtectedDirectories;
+use crate::{ProtectedDirectories, staging::StagingNames};
 use base::{Caller, Timestamp};
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub struct Limits {
     pub created: Timestamp,
     pub access: AccessPolicy,
     pub protected: ProtectedDirectories,
+    /// New directories with such a name are in the slot of the directory above.
+    pub staging_names: StagingNames,
 }
 
 impl Default for Limits {
@@ -73,6 +75,7 @@ impl Default for Limits {
             created: Timestamp::default(),
             access: AccessPolicy::default(),
             protected: ProtectedDirectories::default(),
+            staging_names: StagingNames::default(),
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod create_snapshot;
 pub mod delete;
 pub mod delete_snapshot;
 pub mod fsync;
+pub mod give_slots;
 pub mod mkdirs;
 pub mod note_answer;
 pub mod ordered;
@@ -117,6 +118,7 @@ kinds! {
     41 => Relay(relay::RelayEdit<Body>),
     42 => Ordered(ordered::OrderedEdit<Body>),
     43 => AddGroup(add_group::AddGroupEdit),
+    44 => GiveSlots(give_slots::GiveSlotsEdit),
 }
 
 requests! {

@@ -57,6 +57,8 @@ pub(crate) struct Tree {
 pub(crate) struct Counters {
     pub applied: TxId,
     pub last_inode: InodeId,
+    /// The counter of directories that have a slot in their id. Only the root group makes such.
+    pub last_directory: u64,
     pub last_block: BlockId,
     pub last_stamp: GenerationStamp,
     /// Journal time: follows the times in the edits, and neither goes back nor jumps.
@@ -76,6 +78,7 @@ impl Counters {
         Self {
             applied: TxId::default(),
             last_inode,
+            last_directory: 0,
             last_block: BlockId::of_pool(number.into(), BlockId::LAST_RESERVED.0),
             last_stamp: GenerationStamp::LAST_RESERVED,
             time: Timestamp::default(),
@@ -106,7 +109,12 @@ impl Counters {
         let is_followed = is_directory
             && self.group_number() != GroupId::ROOT.number().into()
             && matches!(id.origin(), InodeOrigin::Group { number: 0, .. } | InodeOrigin::Slot { .. });
-        id == InodeId::ROOT || (self.is_own(id) && id <= self.last_inode) || is_followed
+        let is_own = match id.origin() {
+            // Whether its slot and its number were given out is checked where those are known.
+            InodeOrigin::Slot { .. } => is_directory,
+            InodeOrigin::Group { .. } => self.is_own(id) && id <= self.last_inode,
+        };
+        id == InodeId::ROOT || is_own || is_followed
     }
 
     /// The id of the inode that is made after `offset` others of the same edit.
@@ -120,8 +128,29 @@ impl Counters {
 
     /// Takes note of an inode that was made. The ids of other groups come from counters of their own.
     pub fn note_inode(&mut self, id: InodeId) {
-        if self.is_own(id) {
-            self.last_inode = self.last_inode.max(id);
+        match id.origin() {
+            InodeOrigin::Slot { count, .. } if self.group_number() == GroupId::ROOT.number().into() => {
+                self.last_directory = self.last_directory.max(count);
+            }
+            _ if self.is_own(id) => self.last_inode = self.last_inode.max(id),
+            _ => {}
+        }
+    }
+
+    /// The id of the directory in this slot that is made after `offset` others of the same edit.
+    pub fn next_directory(&self, slot: u16, offset: usize) -> FsResult<InodeId> {
+        match self.last_directory + 1 + offset as u64 {
+            InodeId::DIRECTORY_COUNT_LIMIT.. => {
+                Err(FsError::Io("There are no ids of directories left".into()))
+            }
+            count => Ok(InodeId::of_slot(slot, count)),
+        }
+    }
+
+    /// Leaves out so many ids of directories, if any has been given out. Where none are left, [`Self::next_directory`] says so.
+    pub fn skip_directories(&mut self, count: u64) {
+        if self.last_directory > 0 {
+            self.last_directory = (self.last_directory + count).min(InodeId::DIRECTORY_COUNT_LIMIT - 1);
         }
     }
 
@@ -325,8 +354,16 @@ impl Tree {
 
     /// Equal on all members that applied the same edits.
     pub fn digest(&self) -> u64 {
-        let Counters { applied, last_inode, last_block, last_stamp, time, files, directories } =
-            self.counters;
+        let Counters {
+            applied,
+            last_inode,
+            last_directory,
+            last_block,
+            last_stamp,
+            time,
+            files,
+            directories,
+        } = self.counters;
         let mut digester = Digester::new(b't');
         let numbers = [
             self.sum,
@@ -345,6 +382,9 @@ impl Tree {
             self.orphans.front().map_or(0, |top| self.inode(*top).id().0),
         ];
         numbers.into_iter().for_each(|number| digester.number(number));
+        if last_directory > 0 {
+            digester.number(last_directory);
+        }
         if !self.unknown.is_unused() {
             digester.number(self.unknown.digest());
         }

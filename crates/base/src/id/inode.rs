@@ -37,6 +37,8 @@ impl InodeId {
     pub const LIMIT: u64 = 1 << 48;
     /// A group gives out fewer ids than this: 34 years at a thousand a second.
     pub const GROUP_COUNT_LIMIT: u64 = 1 << GROUP_AT;
+    /// The counter of directories gives out fewer ids than this.
+    pub const DIRECTORY_COUNT_LIMIT: u64 = 1 << SLOT_AT;
     /// The number of slots for directories.
     pub const SLOTS: u16 = 1 << (IS_DIRECTORY_AT - SLOT_AT);
 
@@ -58,7 +60,7 @@ impl InodeId {
     /// If there is no such slot, or the count is used up.
     pub fn of_slot(slot: u16, count: u64) -> Self {
         assert!(slot < Self::SLOTS, "slot {slot} is none of {}", Self::SLOTS);
-        assert!(count < 1 << SLOT_AT, "directory count {count}: there are no more ids");
+        assert!(count < Self::DIRECTORY_COUNT_LIMIT, "directory count {count}: there are no more ids");
         Self(1 << IS_DIRECTORY_AT | u64::from(slot) << SLOT_AT | count)
     }
 

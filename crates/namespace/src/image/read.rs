@@ -2,7 +2,7 @@
 
 use super::{
     DIRECTORY_LOG, DIRECTORY_LOG_PLACE, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, ImageError, LEVEL_VERSION,
-    MAGIC, Previous, Section, UNKNOWN_VERSION, VERSION,
+    MAGIC, Previous, Section, UNKNOWN_VERSION, VERSION, slots_seen::SlotsSeen,
 };
 use crate::{
     GroupLevel, Namespace, UnknownReplicas,
@@ -12,6 +12,7 @@ use crate::{
     quota::{Amounts, Quota},
     retry::Origin,
     retry::Record,
+    slots::Slots,
     store::block_list::block_digest,
     store::strings::TEXT_BYTES_MAX,
     store::{
@@ -67,6 +68,7 @@ impl Namespace {
             before: Previous::default(),
             quotas: Vec::new(),
             name: Vec::new(),
+            slots: SlotsSeen::default(),
             is_indexed: false,
         };
         image.read(together)?;
@@ -126,6 +128,7 @@ pub(super) struct Image<'a> {
     before: Previous,
     quotas: Vec<(InodeId, Quota)>,
     pub(super) name: Vec<u8>,
+    slots: SlotsSeen,
     /// Inodes are found by their ids: those of the tree as soon as all of it was read, later ones at once.
     is_indexed: bool,
 }
@@ -304,7 +307,29 @@ impl Image<'_> {
         if last == GroupId::ROOT {
             return Err(self.malformed("a directory log that no group follows"));
         }
+        self.slots(is_root)?;
         self.kept_entries(end, is_root)
+    }
+
+    fn slots(&mut self, is_root: bool) -> Result<()> {
+        let last_directory = self.below(InodeId::DIRECTORY_COUNT_LIMIT, "counter of directories")?;
+        let slots = u64::from(InodeId::SLOTS);
+        let mut ranges = Vec::new();
+        for _ in 0..self.below(slots, "number of ranges of slots")? {
+            let first = self.below(slots, "slot")?;
+            let count = self.below(slots + 1, "number of slots")?;
+            let group = GroupId(self.below(u64::from(GroupId::LAST.0) + 1, "number of a group")? as u32);
+            let end = u16::try_from(first + count).unwrap_or(u16::MAX);
+            ranges.push((first as u16..end, group));
+        }
+        let log = &mut self.ns.tree.directory_log;
+        let is_known = |group| group == GroupId::ROOT || log.groups.contains(&group);
+        match Slots::of_ranges(&ranges, is_known) {
+            Some(slots) if self.slots.are_given(&slots, last_directory, is_root) => log.slots = slots,
+            _ => return Err(self.malformed("slots of directories that no member writes")),
+        }
+        self.ns.tree.counters.last_directory = last_directory;
+        Ok(())
     }
 
     fn point(&mut self) -> Result<Point> {
@@ -384,6 +409,7 @@ impl Image<'_> {
         self.section(Section::Counters)?;
         self.ns.tree.counters = Counters {
             applied: TxId { epoch: Epoch(self.number()?), sn: Sn(self.number()?) },
+            last_directory: 0,
             last_inode: InodeId(self.below(InodeId::LIMIT, "inode id")?),
             last_block: BlockId(self.number()?),
             last_stamp: GenerationStamp(self.below(GenerationStamp::LIMIT, "generation stamp")?),
@@ -437,6 +463,7 @@ impl Image<'_> {
         self.check_below(modified, TIME_LIMIT_MS, "time")?;
         (self.before.inode, self.before.modified) = (id, modified);
         let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));
+        self.slots.note(id);
         if self.is_indexed && self.ns.handle(id).is_some() {
             return Err(self.malformed(format!("inode {id} is there twice")));
         }
@@ -713,6 +740,9 @@ impl Image<'_> {
         self.attach_quotas()?;
         self.hand_out_xattrs()?;
         self.section = Section::End;
+        if !self.slots.are_empty() && !self.ns.tree.directory_log.slots.are_used() {
+            return Err(self.malformed("directories have slots, and no group has any"));
+        }
         let digest = u64::from_le_bytes(self.array()?);
         if !self.source.is_at_end()? {
             return Err(self.malformed("bytes follow"));

@@ -164,6 +164,8 @@ impl Image<'_> {
         put(log.end, &mut out);
         out.number(log.groups.len() as u64);
         log.groups.iter().for_each(|group| out.number(group.0.into()));
+        out.number(self.tree.counters.last_directory);
+        log.slots.encode(&mut out);
         put(log.kept.base(), &mut out);
         out.number(log.kept.visible().0);
         out.number(log.kept.len());

@@ -16,6 +16,7 @@ use crate::{
     edit::{Edit, Planned, heirs::Heirs},
     entry_limits,
     footprint::Marks,
+    new_directory,
     operation::{Applying, Operation},
     path::Path,
     plannable::plannable,
@@ -90,8 +91,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let modes = Modes::new(req.permission, req.unmasked, ctx.limits.access.posix_acl_inheritance);
     let mut directories = missing_ancestors(ns, ctx, &resolved, modes.of_ancestor())?;
     let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
+    let above = above(ns, &resolved, &directories);
+    let depth = resolved.path.depth() - 1;
     directories.push(NewDirectory {
-        id: ns.tree.counters.next_inode(directories.len())?,
+        id: new_directory::next_id(ns, ctx, &resolved.path, depth, directories.len(), above)?,
         name: resolved.path.name().into(),
         mode,
         acl,
@@ -120,8 +123,9 @@ pub(crate) fn missing_ancestors(
         entry_limits::check_component(ctx, resolved.path.prefix(resolved.ancestor_depth + at), name)?;
         if at < count {
             let (mode, acl) = inherit::inherit(acl_of(ns, resolved.ancestor, &directories), modes, true)?;
+            let (above, depth) = (above(ns, resolved, &directories), resolved.ancestor_depth + at);
             directories.push(NewDirectory {
-                id: ns.tree.counters.next_inode(at)?,
+                id: new_directory::next_id(ns, ctx, &resolved.path, depth, at, above)?,
                 name: name.into(),
                 mode,
                 acl,
@@ -129,6 +133,11 @@ pub(crate) fn missing_ancestors(
         }
     }
     Ok(directories)
+}
+
+/// The directory that the next one is made in.
+fn above(ns: &Namespace, resolved: &Resolved<'_>, made: &[NewDirectory]) -> InodeId {
+    made.last().map_or_else(|| ns.tree.inode(resolved.ancestor).id(), |directory| directory.id)
 }
 
 /// The ACL of the directory that the next inode enters: the last one of those to be made, or `ancestor`.
