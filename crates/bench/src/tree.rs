@@ -52,6 +52,7 @@ impl Tree {
             limits: &self.limits,
             renewals: None,
             looks: None,
+            told: None,
         }
     }
 

@@ -52,6 +52,11 @@ impl Doubt {
         self.entries.iter()
     }
 
+    /// The marks of all entries in doubt.
+    pub fn marks(&self) -> impl Iterator<Item = Mark> {
+        self.marks.keys().copied()
+    }
+
     /// The last entry in doubt that touches one of these.
     pub fn touched_by(&self, seen: &[Mark]) -> Option<Dix> {
         if self.is_clear() {

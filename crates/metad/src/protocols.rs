@@ -1,14 +1,10 @@
 //! The families of protocols that arrive on the RPC port, each to its own.
 
 use crate::{
-    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, directories, exchange, forward,
-    ha_protocol, namenode_protocol, refresh_protocols,
+    admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, directories, doors::route,
+    exchange, forward, ha_protocol, namenode_protocol, refresh_protocols,
 };
-use base::GroupId;
-use proto::{
-    methods::{self, Kind},
-    protocol,
-};
+use proto::protocol;
 use rpc::{Call, Replier, Service};
 use serving::admission;
 use std::sync::Arc;
@@ -79,12 +75,13 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         let me = core.partition.member.me().member;
         return reply.fs_error(&admission::not_of_the_group(call.method, me));
     }
-    if is_a_clients && core.cluster.group != GroupId::ROOT && !is_about_this_server(&call) {
-        return match &core.doors {
-            Some(doors) => doors.pass(GroupId::ROOT, call, reply.unwatched()),
-            None => reply.fs_error(&admission::no_door(call.method, core.cluster.group)),
-        };
-    }
+    let (call, reply) = match is_a_clients {
+        true => match route::route(core, call, reply) {
+            Some(own) => own,
+            None => return,
+        },
+        false => (call, reply),
+    };
     match call.protocol {
         protocol::CLIENT_NAMENODE => client_protocol::call(core, call, reply),
         protocol::NAMENODE => namenode_protocol::call(core, call, reply),
@@ -99,10 +96,4 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         protocol::ADMIN => admin_protocol::call(core, call, reply),
         other => unreachable!("{other} is not among the protocols served"),
     }
-}
-
-/// Calls that each server answers about itself, whatever group it is of.
-fn is_about_this_server(call: &Call) -> bool {
-    let method = methods::method(call.method).filter(|_| call.protocol == protocol::CLIENT_NAMENODE);
-    method.is_some_and(|method| method.kind == Kind::Own)
 }

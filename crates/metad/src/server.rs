@@ -5,7 +5,7 @@ use crate::{
     config::MetaConfig,
     core::Core,
     datanodes, directories,
-    doors::Doors,
+    doors::{self, Doors},
     ended::Ended,
     member::GroupMember,
     older_answers,
@@ -19,6 +19,7 @@ use base::{FsError, GroupId, MemberId, MemberLife, directory_log::Dix};
 use coord::{ChangeError, MemberRecord};
 use env::{Env, pulse};
 use group::Role;
+use namespace::homes::Intent;
 use std::{
     io,
     net::SocketAddr,
@@ -81,6 +82,15 @@ pub struct MetaServer {
     writer: JoinHandle<()>,
 }
 
+/// Answers calls that have waited, each on a task of its own: it may be asked to under locks.
+fn answer_later(core: &Arc<Core>) -> directories::AnswerLater {
+    let (answering, runtime) = (Arc::downgrade(core), tokio::runtime::Handle::current());
+    Box::new(move |call, reply| {
+        let Some(core) = answering.upgrade() else { return };
+        drop(runtime.spawn(async move { (core.answer)(&core, call, reply) }));
+    })
+}
+
 impl MetaServer {
     /// Recovers what the directory holds, opens the ports and takes part in the group. A group of one serves
     /// when this returns; a member of several may follow for as long as it lives, and passes calls on.
@@ -125,10 +135,12 @@ impl MetaServer {
             .await
             .expect("a journal that keeps what it has does not panic");
 
+        doors::route::connect(&core);
         directories::connect(
             &core.partition,
             core.secret.as_ref(),
             core.doors.as_ref().map(Doors::neighbours),
+            answer_later(&core),
         );
         let stop = Arc::new(AtomicBool::new(false));
         let watcher = spawn("meta-watch", {
@@ -362,6 +374,12 @@ impl MetaServer {
     pub fn directories_digest(&self) -> (Dix, u64) {
         let tree = self.core.partition.tree();
         (tree.namespace.directory_log().dix, tree.namespace.directories_digest())
+    }
+
+    /// The group that holds the files of a directory. `None`: there is no directory at this path.
+    pub fn home_of(&self, path: &str) -> Option<GroupId> {
+        let tree = self.core.partition.tree();
+        tree.namespace.is_directory(path).then(|| tree.namespace.decider(path, Intent::Look))
     }
 
     /// Lets another member lead if this one does, takes no more calls, finishes those that have begun, closes the

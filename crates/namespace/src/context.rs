@@ -1,6 +1,6 @@
 //! The arguments of a plan besides its request, and its answers.
 
-use crate::{Limits, Looks, Renewals};
+use crate::{Limits, Looks, Renewals, questions::Told};
 use base::{Block, CallOrigin, Caller, Moment, Timestamp};
 
 /// The caller of a plan, the time, and the limits.
@@ -19,6 +19,8 @@ pub struct Context<'a> {
     pub renewals: Option<&'a Renewals>,
     /// The looks at large subtrees that were taken before. With `None`, the plan looks at all that it needs.
     pub looks: Option<&'a Looks>,
+    /// What homes have told the root group about their files. With `None`, no other group has files.
+    pub told: Option<&'a Told>,
 }
 
 /// The facts about replicas that `plan` must know. None of them reaches `apply`.

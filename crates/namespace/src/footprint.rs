@@ -31,7 +31,7 @@ impl Mark {
     const PAST: Mark = Mark(u64::MAX);
 
     /// Whether it stands for a name, or for the way through a directory.
-    fn is_of_a_way(self) -> bool {
+    pub(crate) fn is_of_a_way(self) -> bool {
         matches!(self.0 & 3, 0 | 3)
     }
 
@@ -51,7 +51,7 @@ impl Mark {
     }
 
     /// The mark of a name in a directory: it stands for the question which inode has that name, if any.
-    fn entry(directory: InodeId, name: &[u8]) -> Self {
+    pub(crate) fn entry(directory: InodeId, name: &[u8]) -> Self {
         Self((rapidhash_v3(name) ^ directory.0.wrapping_mul(SPREAD)) << 2 | 3)
     }
 }

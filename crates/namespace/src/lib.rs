@@ -17,6 +17,7 @@
 mod access;
 pub mod acl;
 mod apply;
+mod asking;
 mod change;
 pub mod charge;
 mod codec;
@@ -34,6 +35,7 @@ mod followed;
 mod footprint;
 #[doc(hidden)]
 pub mod given_facts;
+pub mod homes;
 pub mod image;
 mod kinds;
 mod lease;
@@ -54,6 +56,7 @@ mod plannable;
 pub mod preserve;
 pub mod privilege;
 pub mod protected;
+pub mod questions;
 pub mod quota;
 mod readable;
 pub mod reads;

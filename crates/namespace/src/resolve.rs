@@ -164,11 +164,25 @@ impl Resolved<'_> {
     /// [`base::FsError::AccessDenied`], as [`crate::ProtectedDirectories::check`] says.
     pub fn check_unprotected(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
         let protected = &ctx.limits.protected;
+        let has_children = |ns: &Namespace, handle| {
+            has_children(ns, handle) || (ns.tree.inode(handle).is_directory() && ctx.has_files(ns, handle))
+        };
         if protected.is_empty() || !self.target.is_some_and(|target| has_children(ns, target)) {
             return Ok(());
         }
         protected
             .check(self.path.as_str(), |path| find(ns, path).is_some_and(|found| has_children(ns, found)))
+    }
+
+    /// As [`Self::check_not_blocked`], for a file that another group has in place of the first directory that is missing.
+    pub fn check_not_blocked_elsewhere(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
+        match self.missing().next().filter(|name| ctx.has_file(ns, self.ancestor, name)) {
+            Some(_) => {
+                let file = self.path.prefix(self.ancestor_depth + 1);
+                Err(FsError::ParentNotDirectory(format!("{file} (is not a directory)")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The directory that holds the target, or would; `None` if it does not exist.

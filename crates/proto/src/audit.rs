@@ -1,10 +1,8 @@
 //! The audit log's account of a call of `ClientProtocol`: the command, and the paths that it is about.
 
 use crate::{
-    decode_error::DEPTH_MAX,
+    fields::Fields,
     methods::{self, Paths, Shows, Verdict},
-    wire::Cursor,
-    wire::WireType,
 };
 use std::borrow::Cow;
 
@@ -128,46 +126,6 @@ fn quota(fields: &Fields) -> &'static str {
         (AS_IT_IS, RESET) => "clearSpaceQuota",
         (_, AS_IT_IS) => "setQuota",
         _ => "setSpaceQuota",
-    }
-}
-
-/// The texts and numbers of a message, as far as it can be read.
-#[derive(Default)]
-struct Fields {
-    texts: Vec<(u32, String)>,
-    numbers: Vec<(u32, u64)>,
-}
-
-impl Fields {
-    fn of(message: &[u8]) -> Self {
-        let mut fields = Self::default();
-        let mut cursor = Cursor::new(message);
-        while !cursor.is_empty() {
-            let Ok((number, wire_type)) = cursor.key() else { break };
-            let read = match wire_type {
-                WireType::Varint => cursor.varint().map(|value| fields.numbers.push((number, value))),
-                WireType::Delimited => cursor.delimited().map(|bytes| {
-                    fields.texts.push((number, String::from_utf8_lossy(bytes).into_owned()));
-                }),
-                other => cursor.skip(number, other, DEPTH_MAX),
-            };
-            if read.is_err() {
-                break;
-            }
-        }
-        fields
-    }
-
-    fn text(&self, number: u32) -> Option<String> {
-        self.texts.iter().find(|(field, _)| *field == number).map(|(_, text)| text.clone())
-    }
-
-    fn texts(&self, number: u32) -> Vec<String> {
-        self.texts.iter().filter(|(field, _)| *field == number).map(|(_, text)| text.clone()).collect()
-    }
-
-    fn number(&self, number: u32) -> Option<u64> {
-        self.numbers.iter().find(|(field, _)| *field == number).map(|(_, value)| *value)
     }
 }
 

@@ -11,12 +11,14 @@ pub mod audit;
 pub mod data_transfer;
 pub mod decode_error;
 pub mod exception;
+mod fields;
 pub mod methods;
 pub mod protocol;
 pub mod required;
 pub mod rpc_frame;
 pub mod snapshot_diff;
 mod storage_type;
+pub mod subject;
 pub mod wire;
 
 pub use decode_error::DecodeError;

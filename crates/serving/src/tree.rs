@@ -289,6 +289,7 @@ mod tests {
             limits: &limits,
             renewals: None,
             looks: None,
+            told: None,
         };
         let request = ops::mkdirs::Request {
             path: path.into(),

@@ -52,6 +52,7 @@ impl Workload {
             limits: &self.limits,
             renewals: None,
             looks: None,
+            told: None,
         };
         let facts = GivenFacts::all_finished();
         let (name, request): (_, Request) = match choice {

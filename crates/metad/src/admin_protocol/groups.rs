@@ -2,12 +2,19 @@
 
 use super::orders::pass_on;
 use crate::{
-    client_protocol::calls::{self, decode},
+    client_protocol::{
+        Answer,
+        calls::{self, decode},
+    },
     core::Core,
     directories::Shown,
+    partition::turn::Turn,
 };
-use base::{FsError, GroupId};
-use namespace::{Planned, ops::add_group};
+use base::{FsError, FsResult, GroupId};
+use namespace::{
+    Planned,
+    ops::{add_group, give_slots},
+};
 use proto::clover::admin as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -17,14 +24,7 @@ use std::sync::Arc;
 pub fn add(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((request, reply)) = decode::<p::AddGroupRequestProto>(&call, reply) else { return };
     let group = GroupId(request.group);
-    if core.cluster.group != GroupId::ROOT {
-        let why = format!("This server is of group {}: the root group takes this order.", core.cluster.group);
-        return reply.fs_error(&FsError::InvalidArgument(why));
-    }
-    if !core.partition.member.is_serving() {
-        return pass_on(core, call, reply);
-    }
-    calls::turn(core, call, reply, move |turn, call| {
+    at_root(core, call, reply, move |turn, call| {
         let planned = turn.plan_own(|namespace, context, _| add_group::plan(namespace, context, group))?;
         let is_new = matches!(planned, Planned::Edit(_));
         if let Planned::Edit(edit) = planned {
@@ -33,6 +33,40 @@ pub fn add(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         Ok(p::AddGroupResponseProto { is_new: Some(is_new), sn: Some(turn.applied().0) })
     });
+}
+
+/// Gives a further group slots: from here on it is the home of directories that are made in them.
+pub fn give_slots(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::GiveSlotsRequestProto>(&call, reply) else { return };
+    let group = GroupId(request.group);
+    at_root(core, call, reply, move |turn, call| {
+        let planned = turn.plan_own(|namespace, context, _| give_slots::plan(namespace, context, group))?;
+        if let Planned::Edit(edit) = planned {
+            turn.apply(edit);
+            tracing::warn!(user = %call.caller, %group, "the group is the home of new directories from here on");
+        }
+        let slots = turn.namespace().slots().into_iter().filter(|(_, of)| *of == group);
+        Ok(p::GiveSlotsResponseProto {
+            slots: slots.map(|(slots, _)| u32::from(slots.end - slots.start)).sum(),
+        })
+    });
+}
+
+/// Carries out an order that only the root group's active takes.
+fn at_root<A: Answer>(
+    core: &Arc<Core>,
+    call: Call,
+    reply: Replier,
+    operate: impl FnOnce(&mut Turn<'_>, &Call) -> FsResult<A> + Send + 'static,
+) {
+    if core.cluster.group != GroupId::ROOT {
+        let why = format!("This server is of group {}: the root group takes this order.", core.cluster.group);
+        return reply.fs_error(&FsError::InvalidArgument(why));
+    }
+    if !core.partition.member.is_serving() {
+        return pass_on(core, call, reply);
+    }
+    calls::turn(core, call, reply, operate);
 }
 
 /// Tells how far each group has followed the directory log. The root group's active knows that of all groups, the active of another group knows its own, and other

@@ -69,6 +69,7 @@ fn carry_out(core: &Arc<Core>, call: Call, reply: Replier) {
         "repairView" => repair_view::repair(core, call, reply),
         "raiseLevel" => upgrade::raise_level(core, call, reply),
         "addGroup" => groups::add(core, call, reply),
+        "giveSlots" => groups::give_slots(core, call, reply),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }
 }

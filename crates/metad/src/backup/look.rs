@@ -31,6 +31,7 @@ impl<'a> Look<'a> {
             limits: &self.limits,
             renewals: None,
             looks: None,
+            told: None,
         }
     }
 

@@ -259,6 +259,7 @@ fn take_apart(namespace: &mut Namespace) {
         limits: &limits,
         renewals: None,
         looks: None,
+        told: None,
     };
     while let Some(edit) = cleanup::plan(namespace, &context) {
         let TxId { epoch, sn } = namespace.applied();

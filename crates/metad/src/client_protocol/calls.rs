@@ -14,6 +14,7 @@ pub use super::{
 use crate::{
     audit::lines,
     core::Core,
+    doors::gate,
     partition::{Partition, turn::Turn},
 };
 use base::{Epoch, FsResult};
@@ -96,10 +97,11 @@ pub fn answer_since<A: Answer>(
     sight: Sight<'_>,
     look: impl FnOnce(&Tree, &Context<'_>) -> FsResult<A>,
 ) {
-    let (answer, wait_for) = {
+    let (answer, wait_for, reply) = {
         let tree = core.partition.tree();
+        let Some(reply) = gate::look(core, &tree.namespace, call, reply, &sight) else { return };
         let context = core.partition.context(&call.caller, Some(call.origin));
-        (look(&tree, &context), tree.rests_on(core.partition.commit.certain(), sight))
+        (look(&tree, &context), tree.rests_on(core.partition.commit.certain(), sight), reply)
     };
     match wait_for {
         None => leading::answer(core, epoch, || call.clone(), reply, answer, || {}),

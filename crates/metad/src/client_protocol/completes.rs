@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     core::Core,
+    doors::gate,
     older_answers::lookups,
     partition::{parked::Waiter, turn::Turn},
 };
@@ -61,7 +62,12 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
     core.partition.attempt(
         core.in_hand(&waiter.call),
         Box::new(move |turn| match turn {
-            Some(turn) => run(&server, turn, waiter),
+            Some(turn) => {
+                let Waiter { call, reply, request, deadline, older } = waiter;
+                if let Some((call, reply)) = gate::in_turn(&server, turn, call, reply) {
+                    run(&server, turn, Waiter { call, reply, request, deadline, older });
+                }
+            }
             None => calls::hand_over(&server, waiter.call, waiter.reply),
         }),
     );

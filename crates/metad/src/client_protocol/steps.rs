@@ -1,8 +1,12 @@
 //! Takes the steps of a request for a change, in the order in which the namespace says them.
 
 use super::safe_mode::refuse_in_safe_mode;
-use crate::{block_recovery, partition::turn::Turn};
-use base::{Block, CopyOfCall, FsResult};
+use crate::{
+    block_recovery,
+    doors::decide,
+    partition::turn::{Detour, Turn},
+};
+use base::{Block, CopyOfCall, FsError, FsResult};
 use namespace::{Edit, Plannable, Question, Reply, Step, next_step, ops::add_block::NewBlock};
 use rpc::Call;
 use serving::{Decision, Known, Rules};
@@ -95,6 +99,14 @@ fn carry_out<R: Plannable<Outcome: Into<Step>>>(
             || refuse_in_safe_mode(partition, || request.what()),
             || plan(turn, call, request),
         );
+        if let Some(questions) = turn.take_unanswered() {
+            return Err(go_round(turn, Detour::Ask(questions)));
+        }
+        if !matches!(decision, Decision::Step(Step::Edit(_) | Step::First(_) | Step::Look(_)))
+            && !turn.refuse(|tree| decide::seen(call, tree))
+        {
+            return Err(go_round(turn, Detour::AskedAnew));
+        }
         let step = match decision {
             Decision::Step(Step::Look(question)) => return Ok(Ran::Look(question)),
             Decision::Step(step) => step,
@@ -102,8 +114,18 @@ fn carry_out<R: Plannable<Outcome: Into<Step>>>(
             Decision::NotNow(refused) => return Err(refused),
             Decision::NoEdit(answer) => return Ok(Ran::Answered(keep(turn, call, fingerprint, answer))),
         };
+        let step = match step {
+            Step::Edit(edit) => turn.order(edit).map(Step::Edit),
+            Step::First(edit) => turn.order(edit).map(Step::First),
+            other => Ok(other),
+        };
+        let Ok(step) = step else { return Err(go_round(turn, Detour::AskedAnew)) };
         let answer = match take(turn, step) {
-            None => continue,
+            None => match decide::elsewhere(call, turn.namespace()) {
+                // The directories that were missing are there, and one of them has another home.
+                Some(group) => return Err(go_round(turn, Detour::Elsewhere(group))),
+                None => continue,
+            },
             Some(End::Answered(Ok(reply))) => Ok(reply),
             Some(End::Answered(refused)) => keep(turn, call, fingerprint, refused),
             // The client asks again for the places, or whether the file is closed.
@@ -112,6 +134,12 @@ fn carry_out<R: Plannable<Outcome: Into<Step>>>(
         };
         return Ok(Ran::Answered(answer));
     }
+}
+
+/// The call is not answered: it goes on in another turn, or elsewhere. The error reaches nobody.
+fn go_round(turn: &mut Turn<'_>, detour: Detour) -> FsError {
+    turn.go_round(detour);
+    FsError::Retry("The call goes on elsewhere.".into())
 }
 
 /// Plans a request, and takes its steps. Nothing is remembered of its copies: it must recognise its own repetition.

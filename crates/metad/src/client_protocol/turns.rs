@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     core::Core,
+    doors::gate,
     older_answers::lookups,
     partition::{Partition, turn::Turn},
 };
@@ -39,7 +40,9 @@ pub fn in_turn(
                 let Some(turn) = turn else { return hand_over(&server, call, reply) };
                 #[cfg(feature = "planted-panics")]
                 crate::fatal::planted::strike(&call);
-                turn.knowing(older, |turn| attempt(&server, turn, call, reply));
+                if let Some((call, reply)) = gate::in_turn(&server, turn, call, reply) {
+                    turn.knowing(older, |turn| attempt(&server, turn, call, reply));
+                }
             }),
         );
     });
@@ -54,6 +57,9 @@ pub fn answer_behind<A: Answer>(
     before: Sn,
     answer: FsResult<A>,
 ) {
+    if let Some(detour) = turn.take_detour() {
+        return gate::go_round(core, turn, detour, call, reply);
+    }
     let basis = if turn.applied() > before { Basis::OwnEdit } else { Basis::Reading };
     after_commit(core, turn, call, reply, basis, answer);
 }

@@ -2,6 +2,7 @@
 
 use super::{
     links::{Links, Sender},
+    side::AnswerLater,
     step::Input,
 };
 use crate::{
@@ -9,10 +10,11 @@ use crate::{
     partition::{Partition, turn::Turn},
     peers::Secret,
 };
-use base::{Epoch, GroupId, Sn, directory_log::Entry};
+use base::{Epoch, FsError, GroupId, Sn, directory_log::Entry};
 use dirlog::root::{self, ReadLog};
 use env::pulse;
 use namespace::Edit;
+use rpc::{Call, Replier};
 use std::{
     sync::{
         Arc,
@@ -25,7 +27,14 @@ use std::{
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the ways to other groups, and has the machine hear of commits. To be called on a thread of the runtime.
-pub fn connect(partition: &Arc<Partition>, secret: Option<&Secret>, neighbours: Option<&Arc<Neighbours>>) {
+pub fn connect(
+    partition: &Arc<Partition>,
+    secret: Option<&Secret>,
+    neighbours: Option<&Arc<Neighbours>>,
+    answer: AnswerLater,
+) {
+    // A server connects its partition once.
+    let _ = partition.directories.answer.set(answer);
     let observing = Arc::downgrade(partition);
     partition.commit.observe(move |sn| {
         if let Some(partition) = observing.upgrade() {
@@ -86,12 +95,22 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
     if let Some(epoch) = after.apply {
         partition.write(Box::new(move |turn| apply(turn, epoch)));
     }
+    if after.asks {
+        partition.write(Box::new(answer_asks));
+    }
+    carry_on(partition, after.again);
+    for (call, reply) in after.refused {
+        reply.fs_error(&FsError::Retry(format!(
+            "{} has waited for a change of directories for too long; try again in a moment.",
+            call.method
+        )));
+    }
     if let Some(visible) = after.visible {
         partition.commit.advance_directories(visible);
     }
     directories.want_reads(after.reads);
     if let Some(why) = after.alarm {
-        directories.raise(partition.cluster.group, why);
+        carry_on(partition, directories.raise(partition.cluster.group, why));
     }
     if after.prove && !directories.is_proving.swap(true, Ordering::AcqRel) {
         let asked = Arc::downgrade(partition);
@@ -107,8 +126,21 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
     directories.wake_for(after.deadline);
 }
 
+/// Has calls that have waited here carried out again.
+pub fn carry_on(partition: &Partition, calls: Vec<(Call, Replier)>) {
+    let Some(answer) = partition.directories.answer.get() else { return };
+    calls.into_iter().for_each(|(call, reply)| answer(call, reply));
+}
+
+/// Answers what the root group asks of this home, behind all that this group has planned.
+fn answer_asks(turn: &mut Turn<'_>) {
+    let partition = turn.partition();
+    apply(turn, turn.epoch());
+    partition.directories.answer_asks(turn.namespace(), turn.epoch(), partition.moment());
+}
+
 /// Applies the entries that wait, in the writer's turn. This member has received them as the active of `epoch`.
-fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
+pub fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
     if turn.epoch() != epoch {
         // This member has led again meanwhile, and gets them anew.
         return;
@@ -116,7 +148,7 @@ fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
     let partition = turn.partition();
     while let Some(entry) = partition.directories.next_to_apply(epoch) {
         if let Err(why) = apply_one(turn, epoch, &entry) {
-            return partition.directories.raise(partition.cluster.group, why);
+            return carry_on(partition, partition.directories.raise(partition.cluster.group, why));
         }
     }
 }

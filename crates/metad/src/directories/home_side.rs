@@ -1,11 +1,36 @@
 //! The side of a group that follows the directory log: the machine that receives entries, and the entries that the writer has still to apply.
 
-use super::step::{After, Input, Send, Shown, settings};
-use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
+use super::{
+    step::{After, Input, Send, Shown, settings},
+    waiting::{WaitingCalls, name_of},
+};
+use base::{
+    Epoch, GroupId, Moment, Sn,
+    directory_log::{Dix, Mark},
+};
 use bytes::BytesMut;
-use dirlog::{Entry, Home, home, wire};
-use namespace::Namespace;
-use std::collections::VecDeque;
+use dirlog::{
+    Ask, CallId, Entry, Home,
+    home::{self, CallKind, Verdict},
+    wire,
+};
+use namespace::{Namespace, questions};
+use rpc::{Call, Replier};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A call that is to be carried out again, and does not come to be judged for so long, keeps no entries out any more.
+const AGAIN_MS: u64 = 200;
+
+/// What becomes of a call before it is carried out.
+pub enum Judged {
+    Go(Call, Replier),
+    /// It waits here, and is carried out again later.
+    Waits,
+    /// Entries are to be applied first, by the writer.
+    Behind(Call, Replier),
+    /// Too many calls wait: its client is to come again.
+    Full(Call, Replier),
+}
 
 pub struct HomeSide {
     home: Home,
@@ -16,6 +41,11 @@ pub struct HomeSide {
     uncommitted: VecDeque<(Sn, Dix)>,
     /// The last one that has.
     committed: Dix,
+    waiting: WaitingCalls,
+    /// Calls that are to be carried out again, and when that was said.
+    told: BTreeMap<CallId, Moment>,
+    /// Asks to be evaluated in a turn of the writer.
+    asks: Vec<Ask>,
 }
 
 impl HomeSide {
@@ -28,6 +58,9 @@ impl HomeSide {
             to_apply: VecDeque::new(),
             uncommitted: VecDeque::new(),
             committed: applied.dix,
+            waiting: WaitingCalls::default(),
+            told: BTreeMap::new(),
+            asks: Vec::new(),
         }
     }
 
@@ -48,6 +81,73 @@ impl HomeSide {
         self.uncommitted.push_back((sn, dix));
     }
 
+    /// Says whether a call may be carried out now, on this tree, which is locked. `marks` adds what it rests on; false: on anything.
+    pub fn judge(
+        &mut self,
+        tree: &Namespace,
+        now: Moment,
+        kind: CallKind,
+        call: Call,
+        reply: Replier,
+        marks: impl FnOnce(&mut Vec<Mark>) -> bool,
+    ) -> Judged {
+        if tree.directory_log().dix < self.home.applied().dix {
+            return Judged::Behind(call, reply);
+        }
+        let name = name_of(&call);
+        self.told.remove(&name);
+        let mut seen = Vec::new();
+        let verdict = match self.home.begin(now) {
+            Err(_) => self.home.wait(now, name),
+            Ok(permit) => {
+                let is_quiet = self.home.doubt().is_empty() && self.home.holds().next().is_none();
+                if !is_quiet && !marks(&mut seen) {
+                    seen = self.home.doubt().marks().collect();
+                }
+                self.home.judge(now, name, kind, permit, &seen)
+            }
+        };
+        match verdict {
+            Verdict::Go => Judged::Go(call, reply),
+            Verdict::Waits => {
+                self.waiting.wait(name, call, reply);
+                Judged::Waits
+            }
+            Verdict::Refused => Judged::Full(call, reply),
+            Verdict::Again => unreachable!("nothing can have been applied since the call began"),
+        }
+    }
+
+    /// Answers the asks that wait, on this tree, which is locked in the writer's turn.
+    pub fn answer_asks(&mut self, tree: &Namespace, now: Moment) {
+        if tree.directory_log().dix < self.home.applied().dix {
+            return;
+        }
+        for ask in std::mem::take(&mut self.asks) {
+            let Ok(permit) = self.home.begin(now) else { return };
+            let answers: Option<Vec<bool>> = match questions::decode(&ask.body) {
+                Ok(questions) => questions.iter().map(|question| tree.tell(question)).collect(),
+                Err(error) => {
+                    tracing::error!(%error, "the root group asks what cannot be read");
+                    None
+                }
+            };
+            match answers {
+                Some(answers) => {
+                    let fact = questions::encode_answers(answers).into();
+                    // Whatever becomes of it, the machine tells the root group, or names the ask again.
+                    let _ = self.home.hold(now, permit, ask.ask, fact, tree.applied().sn.0);
+                }
+                None => self.home.in_the_way(ask.ask),
+            }
+        }
+    }
+
+    /// The calls that wait here. This member leads no more, and others answer them.
+    pub fn take_waiting(&mut self) -> Vec<(Call, Replier)> {
+        self.waiting.take_all()
+    }
+
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.home.note_own_lease(lease_end);
         let input = match input {
@@ -62,21 +162,32 @@ impl HomeSide {
             }
             Input::Root(_) => return,
         };
+        while let Some(name) =
+            self.told.iter().find(|(_, since)| now.ms_since(**since) > AGAIN_MS).map(|(name, _)| *name)
+        {
+            self.told.remove(&name);
+            let effects = self.home.step(now, home::Input::Forget(name));
+            self.carry_out(now, effects, send, after);
+        }
         let effects = self.home.step(now, input);
-        self.carry_out(effects, send, after);
+        self.carry_out(now, effects, send, after);
         after.deadline = self.home.deadline();
         after.apply = (!self.to_apply.is_empty()).then_some(self.epoch);
     }
 
-    fn carry_out(&mut self, effects: home::Effects, send: Send<'_>, after: &mut After) {
+    fn carry_out(&mut self, now: Moment, effects: home::Effects, send: Send<'_>, after: &mut After) {
         let home::Effects { apply, messages, again, refused, asks, prove, alarm } = effects;
-        assert!(again.is_empty() && refused.is_empty(), "no call waits here yet");
-        if !asks.is_empty() {
-            tracing::debug!(
-                count = asks.len(),
-                "the root group asks for holds, which this release gives none of"
-            );
+        for name in again {
+            self.told.insert(name, now);
+            after.again.extend(self.waiting.take(name));
         }
+        for name in refused {
+            self.told.remove(&name);
+            after.refused.extend(self.waiting.take(name));
+        }
+        // Those of this step are all that are wanted.
+        self.asks = asks;
+        after.asks = !self.asks.is_empty();
         for message in messages {
             let mut bytes = BytesMut::new();
             wire::encode_to_root(&message, &mut bytes);

@@ -9,6 +9,7 @@
 //!   in the order namespace, machine, writer's queue.
 //! - [`links`]: the way of messages to the actives of other groups; [`service`]: takes theirs.
 
+mod asked;
 mod drive;
 mod home_side;
 mod links;
@@ -16,7 +17,11 @@ mod root_side;
 pub mod service;
 mod side;
 mod step;
+mod waiting;
 
-pub use drive::{connect, pump, run};
-pub use side::Directories;
+pub use asked::Known;
+pub use drive::{apply, carry_on, connect, pump, run};
+pub use home_side::Judged;
+pub use root_side::op_of;
+pub use side::{AnswerLater, Directories};
 pub use step::Shown;

@@ -1,15 +1,19 @@
 //! The root group's side: the machine that orders entries, and which of them have not committed in the root group.
 
-use super::step::{After, Input, Send, Shown, settings};
+use super::{
+    asked::{AskedOps, Known, asks_of},
+    step::{After, Input, Send, Shown, settings},
+};
 use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
 use bytes::{Bytes, BytesMut};
 use dirlog::{
     Mark, OpId, Root,
-    root::{self, Decided, Recovered},
+    root::{self, Decided, Planning, Recovered},
     wire,
 };
-use namespace::{Edit, Namespace, ops::Body};
-use std::collections::VecDeque;
+use namespace::{Edit, Namespace, ops::Body, questions::Question};
+use rpc::{Call, Replier};
+use std::collections::{BTreeMap, VecDeque};
 
 /// An entry that has not committed in the root group.
 struct Uncommitted {
@@ -19,10 +23,20 @@ struct Uncommitted {
     group: Option<GroupId>,
 }
 
+/// Operations that ask homes are named by their calls, below this number.
+const UNASKED: u64 = 1 << 63;
+
+/// The name of the operation that a call asks for.
+pub fn op_of(call: &Call) -> OpId {
+    OpId(super::waiting::name_of(call).0 & (UNASKED - 1))
+}
+
 pub struct RootSide {
     root: Root,
     uncommitted: VecDeque<Uncommitted>,
+    /// The operations that ask nobody, counted from [`UNASKED`] on.
     last_op: u64,
+    asked: AskedOps,
     /// Every group has carried out all entries up to this one.
     dropped: Dix,
 }
@@ -36,7 +50,8 @@ impl RootSide {
         let mut side = Self {
             root: Root::new(settings(), epoch, &groups, recovered, now),
             uncommitted: VecDeque::new(),
-            last_op: 0,
+            last_op: UNASKED,
+            asked: AskedOps::default(),
             dropped: Dix(0),
         };
         let (sn, dix) = (namespace.applied().sn, namespace.directory_log().dix);
@@ -67,17 +82,99 @@ impl RootSide {
     /// Makes the edit an entry, which is applied as the entry `sn` of the group's own log.
     pub fn order(&mut self, edit: Edit, marks: Vec<Mark>, payload: Bytes, sn: Sn, now: Moment) -> Edit {
         self.last_op += 1;
+        self.order_as(OpId(self.last_op), edit, marks, payload, sn, now)
+            .unwrap_or_else(|| unreachable!("an operation that has asked nobody rests on nothing"))
+    }
+
+    /// The same for an operation that rests on what homes have told. `None`: that is void, and homes are asked anew.
+    pub fn order_asked(
+        &mut self,
+        op: OpId,
+        edit: Edit,
+        marks: Vec<Mark>,
+        payload: Bytes,
+        sn: Sn,
+        now: Moment,
+    ) -> Option<Edit> {
+        let edit = self.order_as(op, edit, marks, payload, sn, now)?;
+        // Its calls have been taken out.
+        self.asked.end(op);
+        Some(edit)
+    }
+
+    fn order_as(
+        &mut self,
+        op: OpId,
+        edit: Edit,
+        marks: Vec<Mark>,
+        payload: Bytes,
+        sn: Sn,
+        now: Moment,
+    ) -> Option<Edit> {
         let (visible, dropped) = (self.root.visible(), self.dropped);
-        let entry = match self.root.append(now, OpId(self.last_op), marks, payload) {
+        let entry = match self.root.append(now, op, marks, payload) {
             Decided::Stands(entry) => entry,
-            Decided::AskedAnew => unreachable!("an operation that has asked nobody rests on nothing"),
+            Decided::AskedAnew => return None,
         };
         let group = match &edit.body {
             Body::AddGroup(added) => Some(added.group),
             _ => None,
         };
         self.uncommitted.push_back(Uncommitted { sn, dix: entry.dix, group });
-        Namespace::ordered(edit, entry, visible, dropped)
+        Some(Namespace::ordered(edit, entry, visible, dropped))
+    }
+
+    /// What is known of the operation that this call asks for. A call that waits is kept.
+    pub fn know(&mut self, call: Call, reply: Replier) -> Known {
+        self.asked.know(op_of(&call), call, reply)
+    }
+
+    /// Asks homes. The call comes again when they have told. It is given back if too many operations wait.
+    pub fn ask(
+        &mut self,
+        questions: Vec<Question>,
+        tree: &Namespace,
+        now: Moment,
+        call: Call,
+        reply: Replier,
+    ) -> Option<(Call, Replier)> {
+        let op = op_of(&call);
+        let mut by_home: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
+        for question in questions {
+            by_home.entry(tree.home_of(question.directory())).or_default().push(question);
+        }
+        if self.asked.questions(op).is_some() {
+            self.root.ask_anew(now, op, asks_of(&by_home));
+            return self.asked.begin_anew(op, Some(by_home), call, reply);
+        }
+        match self.root.order(now, op, asks_of(&by_home)) {
+            Ok(()) => {
+                self.asked.begin(op, by_home, call, reply);
+                None
+            }
+            Err(_) => Some((call, reply)),
+        }
+    }
+
+    /// What homes have told was void when the operation was to stand on it. The call comes again. It is given back if its operation is over.
+    pub fn wait_again(&mut self, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+        self.asked.begin_anew(op_of(&call), None, call, reply)
+    }
+
+    /// The operation of this call is refused by what homes have told, after it has seen this. False: that is void, and homes are asked anew.
+    pub fn refuse(&mut self, op: OpId, seen: &[Mark], now: Moment) -> bool {
+        match self.root.refuse(now, op, seen) {
+            Decided::Stands(()) => {
+                self.asked.end(op);
+                true
+            }
+            Decided::AskedAnew => false,
+        }
+    }
+
+    /// The calls that wait here. This member leads no more, and others answer them.
+    pub fn take_waiting(&mut self) -> Vec<(Call, Replier)> {
+        self.asked.take_all()
     }
 
     /// The last entry of the directory log that has committed with this, if there is a new one.
@@ -104,14 +201,30 @@ impl RootSide {
             },
             Input::Home(_) => return,
         };
+        for op in self.asked.take_late(now) {
+            // It rests on nothing but that homes leave as it is what they have told.
+            let _ = self.root.refuse(now, op, &[]);
+        }
         let effects = self.root.step(now, input);
-        self.carry_out(effects, send, after);
+        self.carry_out(now, effects, send, after);
         after.deadline = self.root.deadline();
     }
 
-    fn carry_out(&mut self, effects: root::Effects, send: Send<'_>, after: &mut After) {
+    fn carry_out(&mut self, now: Moment, effects: root::Effects, send: Send<'_>, after: &mut After) {
         let root::Effects { messages, plan, refused, visible, prove, read, purge } = effects;
-        assert!(plan.is_empty() && refused.is_empty(), "no operation asks homes yet");
+        for Planning { op, facts } in plan {
+            match self.asked.tell(op, &facts, now) {
+                Some(calls) => after.again.extend(calls),
+                None => {
+                    tracing::error!(op = op.0, "homes have told what answers no question");
+                    let asks = self.asked.questions(op).unwrap_or_default();
+                    self.root.ask_anew(now, op, asks);
+                }
+            }
+        }
+        for op in refused {
+            after.refused.extend(self.asked.end(op));
+        }
         for (group, message) in messages {
             let mut bytes = BytesMut::new();
             wire::encode_to_group(&message, &mut bytes);

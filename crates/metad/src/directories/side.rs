@@ -1,18 +1,20 @@
 //! This member's side of the directory log: the machine, and what is known of it without its lock.
 
 use super::{
-    home_side::HomeSide,
+    asked::Known,
+    home_side::{HomeSide, Judged},
     links::Links,
     root_side::RootSide,
     step::{After, Input, Shown},
 };
 use base::{
     Epoch, GroupId, Moment, Sn,
-    directory_log::{Dix, Entry},
+    directory_log::{Dix, Entry, Mark},
 };
-use dirlog::root::ReadLog;
-use namespace::{Edit, Namespace};
+use dirlog::{OpId, home::CallKind, root::ReadLog};
+use namespace::{Edit, Namespace, questions::Question};
 use parking_lot::{Condvar, Mutex};
+use rpc::{Call, Replier};
 use std::{
     sync::{
         OnceLock,
@@ -28,6 +30,8 @@ pub struct Directories {
     /// There is something to step: false in a cluster of one group.
     is_used: AtomicBool,
     pub(super) links: OnceLock<Links>,
+    /// Answers a call that has waited here, on a thread of its own.
+    pub(super) answer: OnceLock<AnswerLater>,
     /// Entries that the root wants to read. The thread does that: a step may run under the namespace's lock.
     reads: Mutex<Vec<ReadLog>>,
     pub(super) is_proving: AtomicBool,
@@ -38,6 +42,9 @@ pub struct Directories {
     is_woken: Mutex<bool>,
     wake: Condvar,
 }
+
+/// See [`Directories`].
+pub type AnswerLater = Box<dyn Fn(Call, Replier) + Send + Sync>;
 
 #[derive(Default)]
 enum Side {
@@ -78,10 +85,105 @@ impl Directories {
         visible
     }
 
-    /// This member leads no more.
-    pub fn end(&self) {
-        *self.side.lock() = Side::Idle;
+    /// This member leads no more. Returns the calls that have waited here.
+    pub fn end(&self) -> Vec<(Call, Replier)> {
+        let side = std::mem::take(&mut *self.side.lock());
         self.is_used.store(false, Ordering::Release);
+        match side {
+            Side::Home(mut home) => home.take_waiting(),
+            Side::Root(mut root) => root.take_waiting(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Says whether a call may be carried out now that this group decides as a home. `tree` is this member's, locked, and nothing may be applied to it before
+    /// the call is carried out. `marks` adds what the call rests on; false: on anything.
+    pub fn judge(
+        &self,
+        tree: &Namespace,
+        now: Moment,
+        kind: CallKind,
+        call: Call,
+        reply: Replier,
+        marks: impl FnOnce(&mut Vec<Mark>) -> bool,
+    ) -> Judged {
+        match &mut *self.side.lock() {
+            Side::Home(home) => home.judge(tree, now, kind, call, reply, marks),
+            // This member does not lead, or cannot follow: what it says elsewhere of that holds.
+            _ => Judged::Full(call, reply),
+        }
+    }
+
+    /// What is known in the root group of the operation that a call asks for.
+    pub fn know(&self, call: Call, reply: Replier) -> Known {
+        match &mut *self.side.lock() {
+            Side::Root(root) => root.know(call, reply),
+            _ => Known::New(call, reply),
+        }
+    }
+
+    /// Asks homes, and keeps the call until they have told. It is given back if too many wait.
+    pub fn ask(
+        &self,
+        questions: Vec<Question>,
+        tree: &Namespace,
+        now: Moment,
+        call: Call,
+        reply: Replier,
+    ) -> Option<(Call, Replier)> {
+        match &mut *self.side.lock() {
+            Side::Root(root) => root.ask(questions, tree, now, call, reply),
+            _ => Some((call, reply)),
+        }
+    }
+
+    /// Keeps a call whose operation asks homes anew. It is given back if that is over.
+    pub fn wait_again(&self, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+        match &mut *self.side.lock() {
+            Side::Root(root) => root.wait_again(call, reply),
+            _ => Some((call, reply)),
+        }
+    }
+
+    /// Makes the edit of an operation that rests on what homes have told an entry, as [`Self::order`] does. `Err`: what they have told is void.
+    pub fn order_asked(
+        &self,
+        namespace: &Namespace,
+        op: OpId,
+        edit: Edit,
+        epoch: Epoch,
+        sn: Sn,
+        now: Moment,
+    ) -> Result<Edit, ()> {
+        let mut side = self.side.lock();
+        let Side::Root(root) = &mut *side else { return Ok(edit) };
+        if root.epoch() != epoch {
+            return Ok(edit);
+        }
+        match namespace.as_entry(&edit) {
+            Some((marks, payload)) => root.order_asked(op, edit, marks, payload, sn, now).ok_or(()),
+            // It changes no directory, and rests on its own group alone.
+            None => {
+                root.refuse(op, &[], now);
+                Ok(edit)
+            }
+        }
+    }
+
+    /// The operation is refused, or changes nothing. False: what homes have told is void.
+    pub fn refuse(&self, op: OpId, seen: &[Mark], now: Moment) -> bool {
+        match &mut *self.side.lock() {
+            Side::Root(root) => root.refuse(op, seen, now),
+            _ => true,
+        }
+    }
+
+    /// Answers what the root group asks, in the writer's turn.
+    pub(super) fn answer_asks(&self, tree: &Namespace, epoch: Epoch, now: Moment) {
+        match &mut *self.side.lock() {
+            Side::Home(home) if home.epoch() == epoch => home.answer_asks(tree, now),
+            _ => {}
+        }
     }
 
     /// Makes the edit an entry of the directory log, if it has to be one. To be called in the writer's turn, right before the edit is
@@ -154,13 +256,15 @@ impl Directories {
     }
 
     /// This group cannot follow the directory log: an operator must decide. It says nothing more to the root group, which goes on without it.
-    pub(super) fn raise(&self, group: GroupId, why: String) {
+    /// Returns the calls that have waited here.
+    pub(super) fn raise(&self, group: GroupId, why: String) -> Vec<(Call, Replier)> {
         tracing::error!(%group, why, "this group does not follow the directory log");
         *self.trouble.lock() = Some(why);
         let mut side = self.side.lock();
-        if let Side::Home(home) = &*side {
-            *side = Side::Stuck(home.epoch());
-        }
+        let Side::Home(home) = &mut *side else { return Vec::new() };
+        let waiting = home.take_waiting();
+        *side = Side::Stuck(home.epoch());
+        waiting
     }
 
     pub fn show(&self) -> Shown {

@@ -6,6 +6,7 @@ use dirlog::{
     Settings,
     root::{ReadLog, Standing},
 };
+use rpc::{Call, Replier};
 
 /// An input of either machine.
 pub enum Input {
@@ -27,6 +28,12 @@ pub struct After {
     /// Entries wait for the writer of this epoch.
     pub apply: Option<Epoch>,
     pub alarm: Option<String>,
+    /// Calls that have waited, and are to be carried out again.
+    pub again: Vec<(Call, Replier)>,
+    /// Calls that have waited for too long.
+    pub refused: Vec<(Call, Replier)>,
+    /// Asks wait for a turn of the writer.
+    pub asks: bool,
     pub deadline: Option<Moment>,
 }
 

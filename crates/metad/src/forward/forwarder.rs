@@ -12,7 +12,7 @@ use rpc::{Call, CallError, Client, Replier, RpcError};
 use std::{
     pin::pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -28,6 +28,9 @@ pub type Locate = Arc<dyn Fn() -> Option<(MemberId, String)> + Send + Sync>;
 
 /// Answers a call here, once this member serves.
 pub type Serve = Box<dyn FnOnce(Call, Replier) + Send>;
+
+/// Takes a call that another group answers.
+pub type Redirect = Arc<dyn Fn(GroupId, Call, Replier) + Send + Sync>;
 
 /// The parts of a forwarder.
 pub struct Parts {
@@ -67,6 +70,7 @@ pub struct Forwarder {
 
 struct Inner {
     parts: Parts,
+    redirect: OnceLock<Redirect>,
     links: Links,
     counts: Counts,
     /// True once this server is on its way out.
@@ -123,6 +127,8 @@ impl Numbers {
 const ELSEWHERE: &str = "clover.Elsewhere";
 /// The text of that refusal where the call had been begun.
 const BEGUN: &str = "begun";
+/// Its text where another group answers, in front of that group's number.
+const OF_GROUP: &str = "group ";
 
 /// The memory that a call costs beside its request, in bytes.
 const CALL_BYTES: u64 = 512;
@@ -134,13 +140,21 @@ const LOOK: Duration = Duration::from_secs(1);
 
 impl Forwarder {
     pub fn new(parts: Parts) -> Self {
-        let (links, counts, closing) = Default::default();
-        Self { inner: Some(Arc::new(Inner { parts, links, counts, closing })) }
+        let (redirect, links, counts, closing) = Default::default();
+        Self { inner: Some(Arc::new(Inner { parts, redirect, links, counts, closing })) }
     }
 
     /// A forwarder for a group of one, which passes nothing on.
     pub fn alone() -> Self {
         Self { inner: None }
+    }
+
+    /// Calls that another group answers go this way.
+    pub fn set_redirect(&self, redirect: Redirect) {
+        if let Some(inner) = &self.inner {
+            // It is set once, when the server has its doors.
+            let _ = inner.redirect.set(redirect);
+        }
     }
 
     pub fn is_alone(&self) -> bool {
@@ -227,6 +241,17 @@ pub(super) fn is_elsewhere(error: &RpcError) -> bool {
     error.class == ELSEWHERE
 }
 
+/// The refusal that says "another group answers".
+pub fn of_group(group: GroupId) -> RpcError {
+    RpcError::application(ELSEWHERE, format!("{OF_GROUP}{group}"))
+}
+
+/// The group that this "elsewhere" names.
+pub(super) fn group_in(error: &RpcError) -> Option<GroupId> {
+    let group = error.message.strip_prefix(OF_GROUP).filter(|_| is_elsewhere(error))?;
+    group.parse().ok().map(GroupId)
+}
+
 /// Whether the call may have had its effect where this "elsewhere" was said.
 pub(super) fn was_begun(error: &RpcError) -> bool {
     is_elsewhere(error) && error.message == BEGUN
@@ -279,6 +304,12 @@ impl Inner {
                         return pass_on(answer, reply);
                     }
                     Sent::Refused(error) => return reply.error(error),
+                    Sent::Answered(answer) if answer.group.is_some() => {
+                        drop(ticket);
+                        // That group may not have the directories yet by which this one goes.
+                        sleep(PAUSE_MIN).await;
+                        return self.redirect(GroupId(answer.group.unwrap_or_default()), call, reply);
+                    }
                     Sent::Answered(answer) => call.origin.repeats += u32::from(answer.is_begun()),
                     Sent::NotBegun => {}
                     Sent::Unknown => {
@@ -355,6 +386,13 @@ impl Inner {
                     return Sent::Unknown;
                 },
             }
+        }
+    }
+
+    fn redirect(&self, group: GroupId, call: Call, reply: Replier) {
+        match self.redirect.get() {
+            Some(redirect) => redirect(group, call, reply),
+            None => reply.fs_error(&self.standby(&call, &format!("group {group} answers it"))),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::{
     envelope::{self, Opened},
-    forwarder::{is_elsewhere, was_begun},
+    forwarder::{group_in, is_elsewhere, was_begun},
     recipient::Recipient,
 };
 use crate::{client_protocol::decode, core::Core};
-use base::Caller;
+use base::{Caller, GroupId};
 use proto::{
     clover::forward::{ForwardRequestProto, ForwardResponseProto},
     exception, protocol,
@@ -68,7 +68,7 @@ pub fn open(
     let recipient = recipient.clone();
     drop(recipient.runtime.clone().spawn(async move {
         if !recipient.will_serve().await {
-            return elsewhere(&recipient, reply, false);
+            return elsewhere(&recipient, reply, false, None);
         }
         let caller = match resolve(&opened, Look::Known) {
             Some(caller) => Some((opened, caller)),
@@ -88,7 +88,7 @@ pub fn open(
 fn wrapped(recipient: Recipient, reply: Replier) -> Replier {
     Replier::captured(move |Answer { result, state_id }| match result {
         Err(NoResponse::Refused(error)) if is_elsewhere(&error) => {
-            elsewhere(&recipient, reply, was_begun(&error))
+            elsewhere(&recipient, reply, was_begun(&error), group_in(&error))
         }
         // Let go likewise: on its way out, this server says nothing, and the other member asks again elsewhere.
         Err(NoResponse::GivenUp) => drop(reply),
@@ -105,11 +105,12 @@ fn wrapped(recipient: Recipient, reply: Replier) -> Replier {
     })
 }
 
-fn elsewhere(recipient: &Recipient, reply: Replier, is_begun: bool) {
+fn elsewhere(recipient: &Recipient, reply: Replier, is_begun: bool, group: Option<GroupId>) {
     reply.ok(&ForwardResponseProto {
         is_elsewhere: Some(true),
         is_begun: is_begun.then_some(true),
         active: recipient.known_active().map(|member| member.0),
+        group: group.map(|group| group.0),
         ..ForwardResponseProto::default()
     });
 }

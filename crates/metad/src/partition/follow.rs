@@ -2,6 +2,7 @@
 
 use super::{Partition, turn::TURN_NS_MAX};
 use crate::{
+    directories,
     member::Followed,
     settle::{tell_ahead, tell_committed},
 };
@@ -50,6 +51,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         // Stamps given out without a block, and what an epoch has raised.
         let (id, stamp) = tree.namespace.last_allocated();
         partition.blocks.lock().set_last_allocated(id, stamp);
+        partition.look_for_homes(&tree);
         drop(tree);
         feed.push(&mut news);
         if let Some(digest) = digest {
@@ -84,7 +86,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
             Role::HandingOver { .. } => partition.blocks.lock().set_commanding(None, partition.moment()),
             _ => {
                 partition.blocks.lock().set_commanding(None, partition.moment());
-                partition.directories.end();
+                directories::carry_on(partition, partition.directories.end());
             }
         }
         partition.member.publish(role);
@@ -116,6 +118,7 @@ fn apply_ahead(partition: &Partition, entries: &[Entry]) {
         }
         let (id, stamp) = tree.namespace.last_allocated();
         partition.blocks.lock().set_last_allocated(id, stamp);
+        partition.look_for_homes(&tree);
         drop(tree);
         feed.push(&mut news);
     }

@@ -50,7 +50,10 @@ use serving::{
     Refusals, Rules, Tree,
     admission::{GroupFacts, Standing},
 };
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use tokio::sync::watch;
 use turn::Turn;
 use upgrade::Upgrade;
@@ -93,6 +96,7 @@ pub struct Partition {
     pub older_answers: OlderAnswers,
     /// This member's side of the directory log, while it leads.
     pub directories: Directories,
+    has_homes: AtomicBool,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
@@ -128,6 +132,7 @@ impl Partition {
             Chronicle::default()
         });
         let forwarder = forward::of(&config, &cluster, &member, secret.map(Secret::as_bytes));
+        let has_homes = namespace.has_homes();
         let recipient = forward::recipient(&cluster, &member, secret.map(Secret::as_bytes));
         let leading = match forwarder.runtime() {
             Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
@@ -155,11 +160,24 @@ impl Partition {
             refusals: Mutex::default(),
             queue,
             directories: Directories::default(),
+            has_homes: AtomicBool::new(has_homes),
             checkpoint: Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: Reads::default(),
             scrub: Counts::default(),
             fetching: Progress::default(),
+        }
+    }
+
+    /// Whether further groups hold files, so that calls have homes.
+    pub fn has_homes(&self) -> bool {
+        self.has_homes.load(Ordering::Relaxed)
+    }
+
+    /// To be called after each change of the tree.
+    fn look_for_homes(&self, tree: &Tree) {
+        if tree.namespace.has_homes() != self.has_homes() {
+            self.has_homes.store(tree.namespace.has_homes(), Ordering::Relaxed);
         }
     }
 
@@ -200,6 +218,7 @@ impl Partition {
             limits: &self.config.limits,
             renewals: None,
             looks: None,
+            told: None,
         }
     }
 

@@ -4,14 +4,16 @@ use super::Partition;
 use crate::{older_answers::Older, settle::tell_ahead};
 use ::blocks::Location;
 use base::{
-    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, InodeId, LogPoint, Moment, Sn, Timestamp,
-    TxId,
+    Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, GroupId, InodeId, LogPoint, Moment, Sn,
+    Timestamp, TxId, directory_log::Mark,
 };
 use bytes::Bytes;
+use dirlog::OpId;
 use group::Proposal;
 use namespace::{
     Applied, BlockChange, BlockFacts, Context, Edit, Looks, Namespace, Renewals, RetryLookup, Watch,
     older_calls::Noted,
+    questions::{Question, Told},
 };
 use serving::{Tree, Until};
 use std::sync::Arc;
@@ -61,6 +63,22 @@ pub struct Turn<'a> {
     /// What has to be visible before the call that is being carried out may be answered: the entries of the directory log on which its edits
     /// rest.
     rests_on: Until,
+    /// What homes have told the root group for the call that is being carried out.
+    told: Option<Told>,
+    /// The operation for which they hold that.
+    op: Option<OpId>,
+    /// The call that is being carried out is not answered now.
+    detour: Option<Detour>,
+}
+
+/// Why a call is not answered in this turn.
+pub enum Detour {
+    /// Homes have to tell these first.
+    Ask(Vec<Question>),
+    /// What they have told is void: they are asked anew.
+    AskedAnew,
+    /// Another group decides it now.
+    Elsewhere(GroupId),
 }
 
 impl<'a> Turn<'a> {
@@ -81,6 +99,9 @@ impl<'a> Turn<'a> {
             looks: None,
             older: Older::Nothing,
             rests_on: Until::NOW,
+            told: None,
+            op: None,
+            detour: None,
         }
     }
 
@@ -90,7 +111,40 @@ impl<'a> Turn<'a> {
         self.rests_on = Until::NOW;
         let result = carry_out(self);
         self.older = Older::Nothing;
+        (self.told, self.op, self.detour) = (None, None, None);
         result
+    }
+
+    /// The call that is carried out next changes directories perhaps, and may ask homes; `op` and `told` if they were asked for it before.
+    pub fn may_ask(&mut self, op: Option<OpId>, told: Told) {
+        (self.op, self.told) = (op, Some(told));
+    }
+
+    /// The questions that the last plan has to have answered.
+    pub fn take_unanswered(&self) -> Option<Vec<Question>> {
+        self.told.as_ref()?.take_unanswered()
+    }
+
+    /// The edit of the call's operation, which rests on what homes have told. `Err`: that is void.
+    pub fn order(&mut self, edit: Edit) -> Result<Edit, ()> {
+        let Some(op) = self.op.take() else { return Ok(edit) };
+        let sn = Sn(self.applied().0 + 1);
+        let directories = &self.partition.directories;
+        directories.order_asked(&self.tree.namespace, op, edit, self.epoch, sn, self.moment)
+    }
+
+    /// The call's operation changes nothing, having seen this. False: what homes have told is void.
+    pub fn refuse(&mut self, seen: impl FnOnce(&Namespace) -> Vec<Mark>) -> bool {
+        let Some(op) = self.op.take() else { return true };
+        self.partition.directories.refuse(op, &seen(&self.tree.namespace), self.moment)
+    }
+
+    pub fn go_round(&mut self, detour: Detour) {
+        self.detour = Some(detour);
+    }
+
+    pub fn take_detour(&mut self) -> Option<Detour> {
+        self.detour.take()
     }
 
     /// Carries a call out for which these looks at large subtrees were taken. Gives them back.
@@ -170,6 +224,7 @@ impl<'a> Turn<'a> {
             limits: &self.partition.config.limits,
             renewals: Some(renewals),
             looks: self.looks.as_ref().filter(|_| origin.is_some()),
+            told: self.told.as_ref().filter(|_| origin.is_some()),
         };
         plan(&self.tree.namespace, &context, &Facts { partition: self.partition })
     }

@@ -65,7 +65,9 @@ impl Partition {
                 }
             }
             turn.clean_up_orphans();
-            turn.finish()
+            let finished = turn.finish();
+            self.look_for_homes(&tree);
+            finished
         };
         directories::pump(self);
         // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.

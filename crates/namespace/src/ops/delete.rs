@@ -52,7 +52,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Ok(Planned::NoChange(Reply::Bool(false)));
     };
     let inode = ns.tree.inode(target);
-    if inode.children_count() > 0 && !req.recursive {
+    let has_files = || inode.is_directory() && ctx.has_files(ns, target);
+    if !req.recursive && (inode.children_count() > 0 || has_files()) {
         // The text of Hadoop's `PathIsNotEmptyDirectoryException`, which dresses up the path that it is given.
         let message = format!("`{} is non empty': Directory is not empty", resolved.path.as_str());
         return Err(FsError::NotEmpty(message));

@@ -59,6 +59,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         Some(_) => format!("{}/{name}", destination.path.as_str()),
         None => destination.path.as_str().into(),
     };
+    if destination.target.is_none() && destination.parent().is_none() {
+        destination.check_not_blocked_elsewhere(ns, ctx)?;
+    }
     access.check_parent_write(ns, &source)?;
     match into {
         Some(directory) => {
@@ -80,9 +83,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     reserved::check_destination(&text)?;
     let parent = match into {
         Some(directory) if ns.tree.child(directory, name.as_bytes()).is_some() => return REFUSED,
+        Some(directory) if ctx.has_file(ns, directory, name) => return REFUSED,
         Some(directory) => directory,
         None => match destination.parent() {
-            Some(parent) if destination.target.is_none() => parent,
+            Some(parent) if destination.target.is_none() && !ctx.has_file(ns, parent, name) => parent,
             _ => return REFUSED,
         },
     };

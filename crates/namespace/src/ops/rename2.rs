@@ -38,6 +38,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
     let destination = resolve(ns, ctx, &access, &req.destination, Purpose::Create)?;
     source.check_unprotected(ns, ctx)?;
+    if destination.target.is_none() && destination.parent().is_none() {
+        destination.check_not_blocked_elsewhere(ns, ctx)?;
+    }
     access.check_parent_write(ns, &source)?;
     if req.to_trash {
         access.check_subtree(ns, ctx, &source)?;
@@ -59,8 +62,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(FsError::Io("rename destination cannot be the root".into()));
     }
     if let Some(target) = destination.target {
-        check_overwrite(ns, req, from, to, moved, target)?;
+        check_overwrite(ns, ctx, req, (from, to), moved, target)?;
         allow_snapshot::check_removable(ns, target)?;
+    }
+    if let Some(parent) = destination.parent().filter(|_| destination.target.is_none())
+        && ctx.has_file(ns, parent, destination.path.name())
+    {
+        return Err(kinds_differ(from, to));
     }
     let Some(parent) = destination.parent() else {
         return Err(FsError::NotFound(format!("rename destination parent {to} not found.")));
@@ -87,22 +95,27 @@ fn check_source(source: &Resolved<'_>) -> FsResult<u32> {
     Ok(moved)
 }
 
+fn kinds_differ(from: &str, to: &str) -> FsError {
+    FsError::Io(format!("Source {from} and destination {to} must both be directories"))
+}
+
 fn check_overwrite(
     ns: &Namespace,
+    ctx: &Context<'_>,
     req: &Request,
-    from: &str,
-    to: &str,
+    (from, to): (&str, &str),
     moved: u32,
     target: u32,
 ) -> FsResult<()> {
+    let handle = target;
     let (moved, target) = (ns.tree.inode(moved), ns.tree.inode(target));
     if moved.is_directory() != target.is_directory() {
-        return Err(FsError::Io(format!("Source {from} and destination {to} must both be directories")));
+        return Err(kinds_differ(from, to));
     }
     if !req.overwrite {
         return Err(FsError::AlreadyExists(format!("rename destination {to} already exists")));
     }
-    if target.children_count() > 0 {
+    if target.children_count() > 0 || (target.is_directory() && ctx.has_files(ns, handle)) {
         return Err(FsError::Io(format!("rename destination directory is not empty: {to}")));
     }
     Ok(())

@@ -117,6 +117,7 @@ impl World {
             limits: &self.limits,
             renewals: self.renewals.as_ref(),
             looks: None,
+            told: None,
         }
     }
 

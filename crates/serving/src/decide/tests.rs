@@ -80,6 +80,7 @@ impl Member {
             limits: &limits,
             renewals: None,
             looks: None,
+            told: None,
         };
         let known = Known {
             origin: &origin,

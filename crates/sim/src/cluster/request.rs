@@ -192,6 +192,7 @@ impl Request {
             limits: &limits,
             renewals: None,
             looks: None,
+            told: None,
         })
     }
 }
@@ -208,5 +209,6 @@ pub fn service_context<T>(now: Timestamp, moment: Moment, plan: impl FnOnce(&Con
         limits: &limits,
         renewals: None,
         looks: None,
+        told: None,
     })
 }

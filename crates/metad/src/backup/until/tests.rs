@@ -80,6 +80,7 @@ impl Story {
             limits: &self.limits,
             renewals: None,
             looks: None,
+            told: None,
         }
     }
 

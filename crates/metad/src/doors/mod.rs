@@ -3,16 +3,23 @@
 //! A call goes to the other group's active in the envelope in which members of one group pass calls on ([`crate::forward`]), under the
 //! client's own name. So it may be sent again, by this door or by another, and has one effect.
 
+pub mod decide;
+pub mod gate;
+pub mod route;
+
 use crate::{
     cluster::{self, Cluster},
     config::MetaConfig,
-    forward::{Fate, Forwarder, Hold, HoldLimits, Numbers, Parts, Seal},
+    forward::{Fate, Forwarder, Hold, HoldLimits, Numbers, Parts, Redirect, Seal},
     neighbours::Neighbours,
 };
 use base::{GroupId, Level, MemberId};
 use parking_lot::Mutex;
 use rpc::{Call, Replier};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 use tokio::runtime::Handle;
 
 /// All of them.
@@ -26,6 +33,7 @@ pub struct Doors {
     neighbours: Arc<Neighbours>,
     runtime: Handle,
     groups: Mutex<BTreeMap<GroupId, Forwarder>>,
+    redirect: OnceLock<Redirect>,
 }
 
 impl Doors {
@@ -46,7 +54,14 @@ impl Doors {
             neighbours,
             runtime,
             groups: Mutex::default(),
+            redirect: OnceLock::new(),
         }
+    }
+
+    /// Calls that the group to which they were passed on does not answer go this way.
+    pub fn set_redirect(&self, redirect: Redirect) {
+        // A server does it once.
+        let _ = self.redirect.set(redirect);
     }
 
     /// The other groups' actives.
@@ -68,7 +83,7 @@ impl Doors {
     fn begin(&self, to: GroupId) -> Forwarder {
         let neighbour = self.neighbours.of(to);
         let (standing, locating) = (neighbour.subscribe(), neighbour.clone());
-        Forwarder::new(Parts {
+        let forwarder = Forwarder::new(Parts {
             me: self.me,
             other_group: Some(to),
             scope: cluster::scope(&self.cluster.cluster_id, to),
@@ -81,7 +96,11 @@ impl Doors {
             // A cluster with several groups began at this level, or was raised to it.
             level: Arc::new(|| Level::SEVERAL_GROUPS),
             runtime: self.runtime.clone(),
-        })
+        });
+        if let Some(redirect) = self.redirect.get() {
+            forwarder.set_redirect(redirect.clone());
+        }
+        forwarder
     }
 
     pub fn numbers(&self) -> Numbers {

@@ -1,0 +1,119 @@
+//! Which group decides a call, by the tree of the server that looks.
+
+use base::{BlockId, FsError, GroupId, InodeId, directory_log::Mark};
+use namespace::{Namespace, homes::Intent};
+use proto::{
+    methods::{self, Class, Kind, Method},
+    protocol,
+    subject::{Subject, subject},
+};
+use rpc::Call;
+
+/// A call of a client, as far as it matters for that.
+pub struct Looked {
+    pub method: &'static Method,
+    pub subject: Subject,
+    is_forwarded: bool,
+}
+
+/// Whether the group that looks decides the call.
+pub enum Decision {
+    Group(GroupId),
+    /// No group can, as this one, which decides about the first path, says: the call touches files of several.
+    Refused(GroupId, FsError),
+}
+
+/// The group that decides a call, if it is not the one that has this tree.
+pub fn elsewhere(call: &Call, tree: &Namespace) -> Option<GroupId> {
+    if !tree.has_homes() {
+        return None;
+    }
+    match Looked::at(call)?.decision(tree)? {
+        Decision::Group(group) | Decision::Refused(group, _) => {
+            Some(group).filter(|group| *group != tree.group())
+        }
+    }
+}
+
+/// The marks of what a call has seen in the root group's tree.
+pub fn seen(call: &Call, tree: &Namespace) -> Vec<Mark> {
+    let mut seen = Vec::new();
+    if let Some(looked) = Looked::at(call) {
+        // A change of directories names all that it looks at by paths.
+        let _ = looked.seen(tree, &mut seen);
+    }
+    seen
+}
+
+impl Looked {
+    /// `None`: it is no call of `ClientProtocol`.
+    pub fn at(call: &Call) -> Option<Self> {
+        let method = methods::method(call.method).filter(|_| call.protocol == protocol::CLIENT_NAMENODE)?;
+        Some(Self { method, subject: subject(method, &call.request), is_forwarded: call.is_forwarded })
+    }
+
+    /// `None`: each server answers the call about itself.
+    pub fn decision(&self, tree: &Namespace) -> Option<Decision> {
+        let Self { method, subject, is_forwarded } = self;
+        if method.kind == Kind::Own {
+            return None;
+        }
+        Some(match method.class {
+            Class::Home => self.among_homes(tree),
+            Class::Pool => Decision::Group(match subject.block {
+                Some(block) => GroupId(GroupId::ROOT.0 + u32::from(BlockId(block).pool_number())),
+                None => GroupId::ROOT,
+            }),
+            // The door has told all groups.
+            Class::Every if method.name == "renewLease" && *is_forwarded => Decision::Group(tree.group()),
+            Class::Member | Class::Any | Class::Ordered | Class::Root | Class::Every | Class::Stream => {
+                Decision::Group(GroupId::ROOT)
+            }
+        })
+    }
+
+    fn among_homes(&self, tree: &Namespace) -> Decision {
+        let Subject { paths, file, makes_parents, .. } = &self.subject;
+        if let Some(file) = file {
+            return Decision::Group(tree.decider_of_file(InodeId(*file)));
+        }
+        let intent = match self.method.kind {
+            Kind::Edit if *makes_parents => Intent::CreateWithParents,
+            Kind::Edit if self.method.name != "setTimes" => Intent::Change,
+            _ => Intent::Look,
+        };
+        let Some(first) = paths.first() else { return Decision::Group(GroupId::ROOT) };
+        let group = tree.decider(first, intent);
+        let is_rename = matches!(self.method.name, "rename" | "rename2");
+        let others = &paths[1..];
+        let is_of_one = match is_rename {
+            // What is moved is a directory, or goes to a directory of the same home.
+            true => {
+                tree.is_directory(first) || others.iter().all(|to| tree.decider(to, Intent::Look) == group)
+            }
+            false => others.iter().all(|path| tree.decider(path, intent) == group),
+        };
+        match is_of_one {
+            true => Decision::Group(group),
+            false => Decision::Refused(
+                group,
+                FsError::Unsupported(format!(
+                    "{} is not possible yet where the files of {first} and {} belong to different groups of metadata servers.",
+                    self.method.name,
+                    others.join(", ")
+                )),
+            ),
+        }
+    }
+
+    /// Adds the marks of what a plan of the call rests on at a home. False: it may rest on anything.
+    pub fn seen(&self, tree: &Namespace, seen: &mut Vec<Mark>) -> bool {
+        let Subject { paths, file, block, .. } = &self.subject;
+        if let Some(file) = file {
+            tree.seen_by_home_of(InodeId(*file), seen);
+        }
+        let is_known = paths.iter().all(|path| tree.seen_by_home(path, true, seen));
+        // The file of a block is found by the block alone.
+        is_known && block.is_none()
+    }
+}

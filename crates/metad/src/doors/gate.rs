@@ -1,0 +1,149 @@
+//! Whether a call is carried out here and now: this group decides it, holds the directory lease, and nothing that the call rests on is in doubt.
+//!
+//! The gate is passed under the lock under which the call is then carried out. In between nothing is applied, so what is looked at is as the gate saw it.
+
+use super::{
+    decide::{Decision, Looked},
+    route,
+};
+use crate::{
+    core::Core,
+    directories::{self, Judged, Known},
+    partition::turn::{Detour, Turn},
+};
+use base::{FsError, GroupId, directory_log::Mark};
+use dirlog::home::CallKind;
+use namespace::{Namespace, Sight, questions::Told};
+use proto::methods::{Class, Kind};
+use rpc::{Call, Replier};
+use std::sync::Arc;
+
+/// Before a call is carried out in the writer's turn. `None`: it waits, is refused, or goes to another group.
+pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+    if !core.partition.has_homes() {
+        return Some((call, reply));
+    }
+    let Some(looked) = Looked::at(&call) else { return Some((call, reply)) };
+    // The entries that the root group has told to be visible come first.
+    directories::apply(turn, turn.epoch());
+    let kind = if looked.method.kind == Kind::Edit { CallKind::Plan } else { CallKind::Read };
+    let tree = turn.namespace();
+    let marks = |seen: &mut Vec<Mark>| looked.seen(tree, seen);
+    let (call, reply) = pass(core, tree, kind, &looked, call, reply, marks)?;
+    if kind == CallKind::Read || core.cluster.group != GroupId::ROOT {
+        return Some((call, reply));
+    }
+    // In the root group a change of directories may rest on files that homes have.
+    match core.partition.directories.know(call, reply) {
+        Known::Waits => None,
+        Known::New(call, reply) => {
+            turn.may_ask(None, Told::default());
+            Some((call, reply))
+        }
+        Known::Told(told, call, reply) => {
+            turn.may_ask(Some(directories::op_of(&call)), told);
+            Some((call, reply))
+        }
+    }
+}
+
+/// A call is not answered in this turn.
+pub fn go_round(core: &Arc<Core>, turn: &Turn<'_>, detour: Detour, call: Call, reply: Replier) {
+    let directories = &core.partition.directories;
+    match detour {
+        Detour::Elsewhere(group) => route::send_on(core, group, call, reply),
+        Detour::AskedAnew => {
+            let back = directories.wait_again(call, reply);
+            directories::carry_on(&core.partition, back.into_iter().collect());
+        }
+        Detour::Ask(questions) => {
+            let back = directories.ask(questions, turn.namespace(), turn.moment, call, reply);
+            if let Some((call, reply)) = back {
+                reply.fs_error(&FsError::Retry(format!(
+                    "Too many changes of directories wait; {} may be tried again in a moment.",
+                    call.method
+                )));
+            }
+        }
+    }
+}
+
+/// Before a look, with the tree locked. `None`: as [`in_turn`].
+pub fn look(
+    core: &Arc<Core>,
+    tree: &Namespace,
+    call: &Call,
+    reply: Replier,
+    sight: &Sight<'_>,
+) -> Option<Replier> {
+    if !core.partition.has_homes() {
+        return Some(reply);
+    }
+    let Some(looked) = Looked::at(call).filter(|looked| looked.method.class == Class::Home) else {
+        return Some(reply);
+    };
+    let marks = |seen: &mut Vec<Mark>| {
+        let mut marks = Vec::new();
+        let is_known = sight.clone().marks(tree, &mut marks);
+        seen.extend(marks.into_iter().map(Mark::from));
+        is_known
+    };
+    pass(core, tree, CallKind::Read, &looked, call.clone(), reply, marks).map(|(_, reply)| reply)
+}
+
+fn pass(
+    core: &Arc<Core>,
+    tree: &Namespace,
+    kind: CallKind,
+    looked: &Looked,
+    call: Call,
+    reply: Replier,
+    marks: impl FnOnce(&mut Vec<Mark>) -> bool,
+) -> Option<(Call, Replier)> {
+    let own = core.cluster.group;
+    let (call, reply) = if own == GroupId::ROOT {
+        // What is in doubt here is in this tree: only the answer waits for it.
+        (call, reply)
+    } else {
+        match core.partition.directories.judge(tree, core.moment(), kind, call, reply, marks) {
+            Judged::Go(call, reply) => (call, reply),
+            Judged::Waits => return None,
+            Judged::Behind(call, reply) => {
+                behind(core, call, reply);
+                return None;
+            }
+            Judged::Full(call, reply) => {
+                reply.fs_error(&FsError::Retry(format!(
+                    "{} cannot wait here for a change of directories; try again in a moment.",
+                    call.method
+                )));
+                return None;
+            }
+        }
+    };
+    match looked.decision(tree) {
+        None => Some((call, reply)),
+        Some(Decision::Group(group)) if group == own => Some((call, reply)),
+        Some(Decision::Group(group)) => {
+            route::send_on(core, group, call, reply);
+            None
+        }
+        Some(Decision::Refused(group, _)) if group != own => {
+            route::send_on(core, group, call, reply);
+            None
+        }
+        Some(Decision::Refused(_, error)) => {
+            reply.fs_error(&error);
+            None
+        }
+    }
+}
+
+/// The writer has entries to apply before anything is looked at. The call comes back behind it.
+fn behind(core: &Arc<Core>, call: Call, reply: Replier) {
+    let partition = core.partition.clone();
+    core.partition.attempt(
+        core.in_hand(&call),
+        Box::new(move |_| directories::carry_on(&partition, vec![(call, reply)])),
+    );
+}

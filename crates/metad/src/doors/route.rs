@@ -1,0 +1,86 @@
+//! Where a call of a client goes that has just come in.
+
+use super::decide::{Decision, Looked};
+use crate::{
+    core::Core,
+    forward::{self, Fate},
+};
+use base::GroupId;
+use rpc::{Call, Replier};
+use serving::admission;
+use std::sync::Arc;
+
+/// Has calls that come back from another group, which does not decide them, go to the one that does.
+pub fn connect(core: &Arc<Core>) {
+    let Some(doors) = &core.doors else { return };
+    let routing = Arc::downgrade(core);
+    let redirect: forward::Redirect = Arc::new(move |group, call, reply| {
+        let Some(core) = routing.upgrade() else { return };
+        match group == core.cluster.group {
+            true => (core.answer)(&core, call, reply),
+            false => send_on(&core, group, call, reply),
+        }
+    });
+    doors.set_redirect(redirect.clone());
+    core.partition.forwarder.set_redirect(redirect);
+}
+
+/// The call, if this group answers it as far as is known here; the group's active looks again. `None`: another group does, and has it.
+pub fn route(core: &Arc<Core>, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+    let own = core.cluster.group;
+    if own == GroupId::ROOT && !core.partition.has_homes() {
+        return Some((call, reply));
+    }
+    let group = match Looked::at(&call) {
+        Some(looked) => {
+            if looked.method.name == "renewLease" && !call.is_forwarded {
+                renew_everywhere(core, &call);
+            }
+            match looked.decision(&core.partition.tree().namespace) {
+                None => own,
+                Some(Decision::Group(group) | Decision::Refused(group, _)) => group,
+            }
+        }
+        // Of the protocols of metadata servers among each other, and of balancers.
+        None => GroupId::ROOT,
+    };
+    if group == own {
+        return Some((call, reply));
+    }
+    send_on(core, group, call, reply);
+    None
+}
+
+/// Another group answers the call.
+pub fn send_on(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
+    if call.is_forwarded {
+        // The door sends it on.
+        return reply.error(forward::of_group(group));
+    }
+    match &core.doors {
+        Some(doors) => doors.pass(group, call, reply.unwatched()),
+        None => reply.fs_error(&admission::no_door(call.method, core.cluster.group)),
+    }
+}
+
+/// A client says that it is still writing. All groups in which it may have files hear of it; the root group's answer is the client's.
+fn renew_everywhere(core: &Arc<Core>, call: &Call) {
+    let groups = core.partition.tree().namespace.homes();
+    for group in groups.into_iter().filter(|group| *group != GroupId::ROOT) {
+        let unheard = Replier::captured(|_| ());
+        let copy = call.clone();
+        if group != core.cluster.group {
+            send_on(core, group, copy, unheard);
+        } else {
+            let serving = core.clone();
+            // As a call that another server has passed on: it is for this group.
+            let serve = move |call: Call, reply: Replier| {
+                (serving.answer)(&serving, Call { is_forwarded: true, ..call }, reply);
+            };
+            match core.partition.member.is_serving() {
+                true => serve(copy, unheard),
+                false => core.partition.forwarder.take(copy, unheard, Fate::NotBegun, Box::new(serve)),
+            }
+        }
+    }
+}

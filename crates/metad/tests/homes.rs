@@ -1,0 +1,288 @@
+//! Files in two groups: each directory has a home, which has its files, and clients see one tree, by whichever server they ask.
+
+mod cluster;
+
+use base::{ClientId, GroupId};
+use cluster::{
+    Cluster, Plan,
+    files::{client_at, create_request, numbered, repeated},
+    mkdirs_request, refused, until,
+};
+use proto::{clover::admin as a, exception, hdfs as p};
+use rpc::{CallError, Client};
+use std::collections::BTreeMap;
+
+const SECOND: GroupId = GroupId(2);
+/// The first member of the second group.
+const ELEVENTH: u32 = 11;
+
+/// Two groups that hold files, and a directory of each home: their paths.
+struct Two {
+    first: Cluster,
+    second: Cluster,
+    /// By group: directories whose files it has.
+    directories: BTreeMap<u32, Vec<String>>,
+}
+
+impl Two {
+    async fn start(of_first: u32, of_second: u32) -> Self {
+        let (first, active) = Cluster::in_sync(of_first).await;
+        let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, of_second).await.in_sync().await;
+        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
+        let given: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+        assert_eq!(given.slots, 64);
+        let mut two = Self { first, second, directories: BTreeMap::new() };
+        for number in 0.. {
+            let path = format!("/d{number}");
+            two.first.mkdirs(active, &path).await;
+            two.directories.entry(two.home(&path)).or_default().push(path);
+            if two.directories.len() == 2 && two.directories.values().all(|paths| paths.len() >= 3) {
+                break;
+            }
+        }
+        two
+    }
+
+    /// The home of a directory that the first group has.
+    fn home(&self, path: &str) -> u32 {
+        let active = self.first.active(&[]).expect("it leads");
+        self.first.server(active).home_of(path).expect("the directory is there").0
+    }
+
+    fn of(&self, group: u32, index: usize) -> &str {
+        &self.directories[&group][index]
+    }
+
+    /// A client at each server.
+    fn clients(&self) -> Vec<Client> {
+        let clients = |cluster: &Cluster| -> Vec<Client> {
+            cluster.running().into_iter().map(|member| cluster.client(member)).collect()
+        };
+        [clients(&self.first), clients(&self.second)].concat()
+    }
+
+    async fn end(self) {
+        self.second.end().await;
+        self.first.end().await;
+    }
+}
+
+async fn create(client: &Client, path: &str) -> Result<p::CreateResponseProto, CallError> {
+    client.call("create", &create_request(path, "DFSClient_homes_1")).await
+}
+
+async fn close(client: &Client, path: &str, file: u64) -> Result<bool, CallError> {
+    let request = p::CompleteRequestProto {
+        src: path.into(),
+        client_name: "DFSClient_homes_1".into(),
+        last: None,
+        file_id: Some(file),
+    };
+    client.call::<_, p::CompleteResponseProto>("complete", &request).await.map(|answer| answer.result)
+}
+
+async fn mkdirs(client: &Client, path: &str) -> Result<bool, CallError> {
+    client
+        .call::<_, p::MkdirsResponseProto>("mkdirs", &mkdirs_request(path))
+        .await
+        .map(|answer| answer.result)
+}
+
+async fn delete(client: &Client, path: &str, recursive: bool) -> Result<bool, CallError> {
+    let request = p::DeleteRequestProto { src: path.into(), recursive };
+    client.call::<_, p::DeleteResponseProto>("delete", &request).await.map(|answer| answer.result)
+}
+
+async fn rename(client: &Client, from: &str, to: &str) -> Result<bool, CallError> {
+    let request = p::RenameRequestProto { src: from.into(), dst: to.into() };
+    client.call::<_, p::RenameResponseProto>("rename", &request).await.map(|answer| answer.result)
+}
+
+async fn status(client: &Client, path: &str) -> Option<p::HdfsFileStatusProto> {
+    let request = p::GetFileInfoRequestProto { src: path.into() };
+    client.call::<_, p::GetFileInfoResponseProto>("getFileInfo", &request).await.unwrap().fs
+}
+
+async fn names(client: &Client, path: &str) -> Vec<String> {
+    let request = p::GetListingRequestProto {
+        src: path.into(),
+        start_after: b"".to_vec().into(),
+        need_location: false,
+    };
+    let answer: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
+    let listing = answer.dir_list.expect("the directory is there");
+    listing
+        .partial_listing
+        .into_iter()
+        .map(|status| String::from_utf8(status.path.to_vec()).unwrap())
+        .collect()
+}
+
+/// A file that is empty and closed.
+async fn file(client: &Client, path: &str) -> u64 {
+    let made = create(client, path).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+    let file = made.fs.and_then(|fs| fs.file_id).expect("it is told");
+    assert!(close(client, path, file).await.unwrap());
+    file
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_door_shows_one_tree_with_the_files_of_both_groups() {
+    let two = Two::start(2, 2).await;
+    let clients = two.clients();
+    for group in [1, 2] {
+        let directory = two.of(group, 0);
+        for (number, client) in clients.iter().enumerate() {
+            let id = file(client, &format!("{directory}/f{number}")).await;
+            assert_eq!(id >> 40, u64::from(group) - 1, "the home has made it");
+        }
+    }
+    for client in &clients {
+        for group in [1, 2] {
+            let directory = two.of(group, 0);
+            assert_eq!(names(client, directory).await, ["f0", "f1", "f2", "f3"]);
+            assert!(status(client, &format!("{directory}/f2")).await.is_some());
+            assert!(status(client, &format!("{directory}/none")).await.is_none());
+            let taken = create(client, &format!("{directory}/f0")).await;
+            refused(taken, exception::FILE_ALREADY_EXISTS);
+        }
+    }
+    // Deletes and renames within a home are its own.
+    for (group, client) in [(1, &clients[3]), (2, &clients[0])] {
+        let (directory, other) = (two.of(group, 0), two.of(group, 1));
+        assert!(delete(client, &format!("{directory}/f0"), false).await.unwrap());
+        assert!(rename(client, &format!("{directory}/f1"), &format!("{other}/moved")).await.unwrap());
+        assert_eq!(names(&clients[1], directory).await, ["f2", "f3"]);
+        assert_eq!(names(&clients[2], other).await, ["moved"]);
+    }
+    // Between homes they are not possible yet, and say so.
+    let (from, to) = (format!("{}/f2", two.of(1, 0)), format!("{}/f2", two.of(2, 1)));
+    let said = refused(rename(&clients[0], &from, &to).await, exception::UNSUPPORTED_OPERATION);
+    assert!(said.contains("belong to different groups"), "{said}");
+    two.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_of_directories_heed_the_files_of_other_homes() {
+    let two = Two::start(2, 2).await;
+    let clients = two.clients();
+    let client = &clients[2];
+    for group in [1, 2] {
+        let directory = two.of(group, 0);
+        file(client, &format!("{directory}/f")).await;
+        let said = refused(mkdirs(client, &format!("{directory}/f")).await, exception::FILE_ALREADY_EXISTS);
+        assert!(said.contains("Path is not a directory"), "{said}");
+        let said =
+            refused(mkdirs(client, &format!("{directory}/f/x/y")).await, exception::PARENT_NOT_DIRECTORY);
+        assert!(said.contains(&format!("{directory}/f (is not a directory)")), "{said}");
+        refused(create(client, &format!("{directory}/f/x/y")).await, exception::PARENT_NOT_DIRECTORY);
+        let said = refused(delete(client, directory, false).await, exception::PATH_IS_NOT_EMPTY_DIRECTORY);
+        assert!(said.contains("is non empty"), "{said}");
+        // A directory is not moved onto a file, nor into one.
+        let moved = two.of(3 - group, 1);
+        assert!(!rename(client, moved, &format!("{directory}/f")).await.unwrap());
+        let over = p::Rename2RequestProto {
+            src: moved.into(),
+            dst: format!("{directory}/f"),
+            overwrite_dest: true,
+            move_to_trash: None,
+        };
+        let answer: Result<p::Rename2ResponseProto, CallError> = client.call("rename2", &over).await;
+        assert!(answer.unwrap_err().to_string().contains("must both be directories"));
+        let onto = p::Rename2RequestProto { dst: directory.into(), ..over };
+        let answer: Result<p::Rename2ResponseProto, CallError> = client.call("rename2", &onto).await;
+        assert!(answer.unwrap_err().to_string().contains("is not empty"));
+        // What is free of files is free.
+        assert!(mkdirs(client, &format!("{directory}/x/y")).await.unwrap());
+        file(client, &format!("{directory}/new/parents/f")).await;
+        assert_eq!(names(client, &format!("{directory}/new/parents")).await, ["f"]);
+        let (source, target) = (two.of(group, 2), format!("{directory}/moved"));
+        file(client, &format!("{source}/g")).await;
+        assert!(rename(client, source, &target).await.unwrap());
+        for client in &clients {
+            assert_eq!(names(client, &target).await, ["g"], "files go with their directory");
+            assert_eq!(names(client, directory).await, ["f", "moved", "new", "x"]);
+        }
+        assert!(delete(client, directory, true).await.unwrap());
+        for client in &clients {
+            assert!(status(client, &format!("{directory}/f")).await.is_none());
+        }
+        assert!(mkdirs(client, directory).await.unwrap());
+        assert!(names(client, directory).await.is_empty(), "what was below is gone in all groups");
+    }
+    two.end().await;
+}
+
+/// A client that repeats a change of directories for which homes were asked gets the first answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_repeated_change_of_directories_has_one_effect() {
+    let two = Two::start(2, 2).await;
+    let name = ClientId(*b"one and the same");
+    let doors = [two.first.address(1), two.second.address(ELEVENTH)];
+    let path = format!("{}/x", two.of(2, 0));
+    let request = mkdirs_request(&path);
+    let delete = p::DeleteRequestProto { src: path.clone(), recursive: false };
+    let made: p::MkdirsResponseProto =
+        client_at(doors[1], name).call_as(numbered(1), "mkdirs", &request).await.unwrap();
+    assert!(made.result);
+    let gone: p::DeleteResponseProto =
+        client_at(doors[0], name).call_as(numbered(2), "delete", &delete).await.unwrap();
+    assert!(gone.result);
+    for door in doors {
+        let again: p::MkdirsResponseProto =
+            client_at(door, name).call_as(repeated(1), "mkdirs", &request).await.unwrap();
+        let gone: p::DeleteResponseProto =
+            client_at(door, name).call_as(repeated(2), "delete", &delete).await.unwrap();
+        assert!(again.result && gone.result);
+    }
+    assert!(status(&two.first.client(1), &path).await.is_none());
+    two.end().await;
+}
+
+/// The home's active is killed, then the root group's: calls wait, and all that was acknowledged is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn files_outlive_the_actives_of_both_groups() {
+    let mut two = Two::start(3, 3).await;
+    let directories = [two.of(1, 0).to_owned(), two.of(2, 0).to_owned()];
+    let mut made = 0;
+    for round in 0..4 {
+        let victim = match round % 2 {
+            0 => &mut two.second,
+            _ => &mut two.first,
+        };
+        let active = victim.wait_for_active(&[]).await;
+        victim.kill(active).await;
+        let clients = two.clients();
+        for number in 0..6 {
+            for directory in &directories {
+                let client = &clients[(number + round) % clients.len()];
+                file(client, &format!("{directory}/{round}-{number}")).await;
+                assert!(mkdirs(client, &format!("{directory}/{round}-{number}-dir")).await.unwrap());
+            }
+            made += 1;
+        }
+        let (cluster, from) = match round % 2 {
+            0 => (&mut two.second, active),
+            _ => (&mut two.first, active),
+        };
+        cluster.restart(from).await;
+        let active = cluster.wait_for_active(&[]).await;
+        cluster.wait_in_sync(active, 3).await;
+    }
+    for client in two.clients() {
+        for directory in &directories {
+            assert_eq!(names(&client, directory).await.len(), 2 * made);
+        }
+    }
+    two.first.wait_until_equal().await;
+    two.second.wait_until_equal().await;
+    until("both groups have the same directories", async || {
+        let digest = |cluster: &Cluster| {
+            let active = cluster.active(&[])?;
+            Some(cluster.server(active).directories_digest())
+        };
+        digest(&two.first).is_some() && digest(&two.first) == digest(&two.second)
+    })
+    .await;
+    two.end().await;
+}

@@ -1,0 +1,26 @@
+//! How a plan of the root group asks for what homes know.
+
+use crate::{Context, Namespace, questions::Question};
+use base::{GroupId, InodeId};
+
+impl Context<'_> {
+    /// Whether the home of a directory, if it is another group, has a file of this name there.
+    pub(crate) fn has_file(&self, ns: &Namespace, directory: u32, name: &str) -> bool {
+        self.ask(ns, ns.tree.inode(directory).id(), |directory| Question::HasFile {
+            directory,
+            name: name.into(),
+        })
+    }
+
+    /// Whether the home of a directory, if it is another group, has any file there.
+    pub(crate) fn has_files(&self, ns: &Namespace, directory: u32) -> bool {
+        self.ask(ns, ns.tree.inode(directory).id(), |directory| Question::HasFiles { directory })
+    }
+
+    fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {
+        match self.told.filter(|_| ns.group() == GroupId::ROOT && ns.home_of(directory) != GroupId::ROOT) {
+            Some(told) => told.ask(question(directory)),
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which group decides a call, by this group's tree.
+//!
+//! Every group has all directories, so every group can say who is the home of what a path names. What it says is about the tree that it looks at: the
+//! group that is named looks again.
+
+use crate::{
+    Namespace,
+    footprint::{Mark, Reach},
+    path::Path,
+    reserved,
+};
+use base::{GroupId, InodeId, InodeOrigin, directory_log};
+use std::collections::BTreeSet;
+
+/// What a call wants to do at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// A look, or a change of times: a directory's home knows its times and its files.
+    Look,
+    /// A change of what the path names. That of a directory is ordered by the root group.
+    Change,
+    /// A file is made there, with the directories above it that are missing.
+    CreateWithParents,
+}
+
+impl Namespace {
+    /// Whether further groups hold files. If not, the root group decides everything.
+    pub fn has_homes(&self) -> bool {
+        self.tree.directory_log.slots.are_used()
+    }
+
+    /// The groups that hold files.
+    pub fn homes(&self) -> BTreeSet<GroupId> {
+        self.slots().into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// The group that decides about this path. A path that makes no sense is refused by any group, so this one does.
+    pub fn decider(&self, path: &str, intent: Intent) -> GroupId {
+        if !self.has_homes() {
+            return GroupId::ROOT;
+        }
+        let Ok(real) = reserved::real(self, path) else {
+            // An inode that this tree does not have: a file of another group, or none.
+            return reserved::inode_of(path).map_or(self.group(), |inode| self.decider_of_file(inode));
+        };
+        let Ok(path) = Path::parse(real.text) else { return self.group() };
+        let mut directory = self.tree.root;
+        let mut names = path.components().take(path.depth());
+        while let Some(name) = names.next() {
+            let home = self.home_of(self.tree.inode(directory).id());
+            match self.tree.child(directory, name.as_bytes()) {
+                Some(child) if self.tree.inode(child).is_directory() => directory = child,
+                // A file of this group, or one that its home may have; or nothing.
+                _ if names.next().is_some() && intent == Intent::CreateWithParents => return GroupId::ROOT,
+                _ => return home,
+            }
+        }
+        match intent {
+            Intent::Look => self.home_of(self.tree.inode(directory).id()),
+            Intent::Change | Intent::CreateWithParents => GroupId::ROOT,
+        }
+    }
+
+    /// Whether the path names a directory of this tree, which all groups have.
+    pub fn is_directory(&self, path: &str) -> bool {
+        let Some(real) = reserved::real(self, path).ok() else { return false };
+        let Ok(path) = Path::parse(real.text) else { return false };
+        let mut at = self.tree.root;
+        path.components().take(path.depth()).all(|name| match self.tree.child(at, name.as_bytes()) {
+            Some(child) => {
+                at = child;
+                self.tree.inode(child).is_directory()
+            }
+            None => false,
+        })
+    }
+
+    /// The group that has a file: the one that made it.
+    pub fn decider_of_file(&self, file: InodeId) -> GroupId {
+        match file.origin() {
+            InodeOrigin::Group { number, .. } => GroupId(GroupId::ROOT.0 + u32::from(number)),
+            InodeOrigin::Slot { .. } => self.home_of(file),
+        }
+    }
+
+    /// Adds the marks of what a home rests on that decides about this path: the names and passages on the way. `files`: and the files of
+    /// the directory in which it ends. False: it may rest on anything.
+    #[must_use]
+    pub fn seen_by_home(&self, path: &str, files: bool, seen: &mut Vec<directory_log::Mark>) -> bool {
+        let mut marks: Vec<Mark> = Vec::new();
+        let is_known = self.seen_on(path, Reach::Itself, &mut marks);
+        seen.extend(marks.into_iter().filter(|mark| mark.is_of_a_way()).map(directory_log::Mark::from));
+        if let Some(directory) = files.then(|| self.directory_of(path)).flatten() {
+            seen.push(files_of(directory));
+        }
+        is_known
+    }
+
+    /// The same for a file that is found by its id.
+    pub fn seen_by_home_of(&self, file: InodeId, seen: &mut Vec<directory_log::Mark>) {
+        let mut marks: Vec<Mark> = Vec::new();
+        self.seen_above(file, &mut marks);
+        seen.extend(marks.into_iter().map(directory_log::Mark::from));
+        seen.extend(self.parent_of(file).map(files_of));
+    }
+
+    /// The deepest directory on a path that is not what the whole path names.
+    fn directory_of(&self, path: &str) -> Option<InodeId> {
+        let real = reserved::real(self, path).ok()?;
+        let path = Path::parse(real.text).ok()?;
+        let mut directory = self.tree.root;
+        for name in path.components().take(path.depth().saturating_sub(1)) {
+            match self.tree.child(directory, name.as_bytes()) {
+                Some(child) if self.tree.inode(child).is_directory() => directory = child,
+                _ => break,
+            }
+        }
+        Some(self.tree.inode(directory).id())
+    }
+}
+
+/// The mark of the files in a directory.
+pub(crate) fn files_of(directory: InodeId) -> directory_log::Mark {
+    directory_log::Mark::new(directory_log::MarkKind::Files, u128::from(directory.0))
+}

@@ -1,0 +1,156 @@
+//! What the root group asks homes before it changes directories: whether a name is free of files, whether a directory has files.
+
+use crate::{
+    Namespace,
+    codec::{DecodeError, Field, Reader, Writer},
+    footprint::Mark,
+    homes::files_of,
+};
+use base::{InodeId, directory_log};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+/// More questions to one home than this fit into no ask.
+pub const QUESTIONS_MAX: usize = 1_000;
+
+/// A question that a directory's home answers with yes or no. While the answer is held, nothing changes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// Whether a file has this name in the directory.
+    HasFile { directory: InodeId, name: Box<str> },
+    /// Whether any file is in the directory.
+    HasFiles { directory: InodeId },
+}
+
+/// What homes have told, and what a plan has asked beyond that.
+///
+/// A plan that asks what nobody has told goes on as if the answer were no. It must be thrown away then, and be made again when
+/// [`Told::take_unanswered`] is answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    answers: BTreeMap<Question, bool>,
+    unanswered: RefCell<BTreeSet<Question>>,
+}
+
+impl Question {
+    pub fn directory(&self) -> InodeId {
+        match self {
+            Self::HasFile { directory, .. } | Self::HasFiles { directory } => *directory,
+        }
+    }
+
+    /// The mark that a home holds for its answer.
+    pub fn mark(&self) -> directory_log::Mark {
+        match self {
+            Self::HasFile { directory, name } => Mark::entry(*directory, name.as_bytes()).into(),
+            Self::HasFiles { directory } => files_of(*directory),
+        }
+    }
+}
+
+impl Field for Question {
+    fn encode(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::HasFile { directory, name } => {
+                out.byte(1);
+                out.number(directory.0);
+                out.bytes(name.as_bytes());
+            }
+            Self::HasFiles { directory } => {
+                out.byte(2);
+                out.number(directory.0);
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let kind = input.byte()?;
+        let directory = InodeId(input.number()?);
+        match kind {
+            1 => match std::str::from_utf8(input.bytes()?) {
+                Ok(name) => Ok(Self::HasFile { directory, name: name.into() }),
+                Err(_) => Err(input.malformed("a name that is no text")),
+            },
+            2 => Ok(Self::HasFiles { directory }),
+            _ => Err(input.malformed("a question of a kind that is not known")),
+        }
+    }
+}
+
+/// The bytes of questions to one home.
+pub fn encode(questions: &[Question]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut out = Writer(&mut bytes);
+    out.number(questions.len() as u64);
+    questions.iter().for_each(|question| question.encode(&mut out));
+    bytes
+}
+
+/// # Errors
+/// These are no questions, or more than [`QUESTIONS_MAX`].
+pub fn decode(bytes: &[u8]) -> Result<Vec<Question>, DecodeError> {
+    let mut input = Reader::new(bytes);
+    let count = input.number()?;
+    if count > QUESTIONS_MAX as u64 {
+        return Err(input.malformed("too many questions"));
+    }
+    let mut questions = Vec::new();
+    for _ in 0..count {
+        questions.push(Field::decode(&mut input)?);
+    }
+    input.finish()?;
+    Ok(questions)
+}
+
+/// The bytes of the answers, a byte each.
+pub fn encode_answers(answers: impl IntoIterator<Item = bool>) -> Vec<u8> {
+    answers.into_iter().map(u8::from).collect()
+}
+
+impl Told {
+    /// Takes the answers to these questions. False: they are not the answers to so many.
+    #[must_use]
+    pub fn take(&mut self, questions: &[Question], answers: &[u8]) -> bool {
+        let is_whole = questions.len() == answers.len() && answers.iter().all(|answer| *answer < 2);
+        if is_whole {
+            self.answers.extend(questions.iter().cloned().zip(answers.iter().map(|answer| *answer == 1)));
+        }
+        is_whole
+    }
+
+    pub(crate) fn ask(&self, question: Question) -> bool {
+        self.answers.get(&question).copied().unwrap_or_else(|| {
+            self.unanswered.borrow_mut().insert(question);
+            false
+        })
+    }
+
+    /// All questions of the plan that has just been made, if one of them was not answered: those to which it has the answers have to be
+    /// held by their homes as well.
+    pub fn take_unanswered(&self) -> Option<Vec<Question>> {
+        let unanswered = self.unanswered.take();
+        (!unanswered.is_empty()).then(|| self.answers.keys().cloned().chain(unanswered).collect())
+    }
+}
+
+impl Namespace {
+    /// The answer to a question. `None`: this group is not the directory's home.
+    pub fn tell(&self, question: &Question) -> Option<bool> {
+        let directory = question.directory();
+        if self.home_of(directory) != self.group() {
+            return None;
+        }
+        // A directory that this tree does not have any more has no files.
+        let Some(handle) = self.handle(directory) else { return Some(false) };
+        Some(match question {
+            Question::HasFile { name, .. } => {
+                self.tree.child(handle, name.as_bytes()).is_some_and(|child| self.tree.inode(child).is_file())
+            }
+            Question::HasFiles { .. } => {
+                self.tree.children_of(handle, 0).any(|child| self.tree.inode(child).is_file())
+            }
+        })
+    }
+}
