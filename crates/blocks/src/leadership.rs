@@ -82,7 +82,7 @@ impl Leadership {
         Self { rules, ..Self::default() }
     }
 
-    /// A server, by its place in the configuration, has said what it is. Answers with the mandate under which it is to
+    /// A server, by its place among the members of its group, has said what it is. Answers with the mandate under which it is to
     /// be obeyed, if it is.
     pub fn observe(&mut self, server: usize, claim: Claim) -> Option<Obeyed> {
         if !claim.is_active {

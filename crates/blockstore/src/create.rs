@@ -80,7 +80,7 @@ impl PoolStore {
                 files.open = Some(open);
                 files.promised = new.size_expected;
                 volume.promise(new.size_expected);
-                volume.add_used(meta_file::HEADER_SIZE);
+                self.state.add_used(index, meta_file::HEADER_SIZE);
             }
             Err(error) => {
                 self.forget_active(&active);

@@ -36,6 +36,11 @@ pub enum OpenError {
         path.display()
     )]
     Missing { path: PathBuf },
+    /// Let other data servers serve this pool.
+    #[error(
+        "block pool {pool} is not served here: this data server serves {count_max} others, and no more are possible"
+    )]
+    TooManyPools { pool: String, count_max: usize },
     #[error("no data directory is given")]
     NoVolume,
 }

@@ -22,6 +22,7 @@ pub const SUBDIRECTORY_COUNT: u64 = 32;
 
 pub const LOCK_FILE: &str = "in_use.lock";
 pub const VERSION_FILE: &str = "VERSION";
+pub const POOL_PREFIX: &str = "BP-";
 pub const BLOCK_PREFIX: &str = "blk_";
 const META_SUFFIX: &str = ".meta";
 
@@ -145,7 +146,7 @@ fn parse_id(digits: &str) -> Option<BlockId> {
 
 /// Whether a pool id is one name of one directory: it comes from the network and becomes part of paths.
 pub fn is_pool_name(pool: &str) -> bool {
-    pool.starts_with("BP-")
+    pool.starts_with(POOL_PREFIX)
         && pool.len() <= 255
         && !pool.contains(['/', '\0'])
         && Path::new(pool).iter().count() == 1

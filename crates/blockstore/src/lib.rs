@@ -1,8 +1,8 @@
 //! A data server's disks: volumes, replicas, block files and meta files.
 //!
 //! Directories have the layout of a Hadoop DataNode, so that one can be taken over and given back. A store
-//! has the volumes; the replicas of a block pool are a value of their own above them. There is one pool today. Losing a
-//! volume takes its replicas away and leaves the server standing. Everything blocks and is meant to run on [`VolumeThreads`], never on an async runtime.
+//! has the volumes; the replicas of each block pool are a value of their own above them. Block ids are unique in their pool
+//! only. Losing a volume takes its replicas away, those of every pool, and leaves the server standing. Everything blocks and is meant to run on [`VolumeThreads`], never on an async runtime.
 //!
 //! This crate never opens a socket and never learns who asks: it knows blocks, generation stamps and bytes.
 //! It does not check data against checksums while writing (the caller has, before it acknowledges); it does
@@ -22,6 +22,7 @@ mod map;
 pub mod meta_file;
 mod observer;
 mod open;
+mod opening;
 pub mod pool;
 mod pool_state;
 pub mod reader;
@@ -29,6 +30,7 @@ mod recovery;
 mod remove;
 pub mod replica;
 mod scan;
+mod serve;
 mod settle;
 pub mod store;
 pub mod threads;
@@ -43,6 +45,7 @@ pub use config::{PoolInfo, StoreConfig, VolumeConfig};
 pub use create::NewReplica;
 pub use error::{OpenError, StoreError, StoreResult};
 pub use observer::Observer;
+pub use opening::POOL_COUNT_MAX;
 pub use pool::{PoolStore, StorageReplicas};
 pub use reader::ReplicaReader;
 pub use replica::ReplicaFacts;

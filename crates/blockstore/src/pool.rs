@@ -92,6 +92,11 @@ impl PoolStore {
         reports
     }
 
+    /// Bytes of the pool's block and meta files on a volume.
+    pub fn used_bytes(&self, volume: VolumeIndex) -> u64 {
+        self.state.used(volume)
+    }
+
     /// Replicas of any state.
     pub fn replica_count(&self) -> usize {
         self.state.map.read().records.len()

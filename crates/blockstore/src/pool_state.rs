@@ -11,7 +11,10 @@ use base::BlockId;
 use parking_lot::{Mutex, RwLock};
 use std::{
     collections::HashSet,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Known to the pool's store and, so that a failed volume can take replicas away, to the store of all volumes.
@@ -19,14 +22,38 @@ pub(crate) struct PoolState {
     pub info: PoolInfo,
     pub map: RwLock<ReplicaMap>,
     pub observer: OnceLock<Arc<dyn Observer>>,
+    /// Bytes of the pool's block and meta files on each volume.
+    used: Box<[AtomicU64]>,
     /// The `subdirX/subdirY` whose names this process has made durable. Existing is not enough: a finalize
     /// that did not sync may have made them.
     durable_directories: Mutex<HashSet<(VolumeIndex, (u64, u64))>>,
 }
 
 impl PoolState {
-    pub fn new(info: PoolInfo, map: ReplicaMap) -> Self {
-        Self { info, map: RwLock::new(map), observer: OnceLock::new(), durable_directories: Mutex::default() }
+    /// A pool with `used` bytes on each volume.
+    pub fn new(info: PoolInfo, map: ReplicaMap, used: Vec<u64>) -> Self {
+        Self {
+            info,
+            map: RwLock::new(map),
+            observer: OnceLock::new(),
+            used: used.into_iter().map(AtomicU64::new).collect(),
+            durable_directories: Mutex::default(),
+        }
+    }
+
+    /// Bytes of the pool's files on a volume.
+    pub fn used(&self, volume: VolumeIndex) -> u64 {
+        self.used[volume.0 as usize].load(Ordering::Relaxed)
+    }
+
+    pub fn add_used(&self, volume: VolumeIndex, bytes: u64) {
+        self.used[volume.0 as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes bytes off again. What was on the disk may differ from what was counted: it never goes below none.
+    pub fn sub_used(&self, volume: VolumeIndex, bytes: u64) {
+        let less = |used: u64| Some(used.saturating_sub(bytes));
+        let _ = self.used[volume.0 as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     pub fn is_directory_durable(&self, volume: VolumeIndex, id: BlockId) -> bool {

@@ -241,7 +241,7 @@ impl PoolStore {
         files.last_sum = last_sum;
         active.set_on_disk(files, length);
         let size = |length| length + meta_file::length_for(checksum, length);
-        self.volume(active.volume).sub_used(size(before) - size(length));
+        self.state.sub_used(active.volume, size(before) - size(length));
         Ok(())
     }
 

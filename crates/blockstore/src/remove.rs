@@ -81,7 +81,7 @@ impl PoolStore {
         for path in [&block_path, &meta_path] {
             self.remove_file(index, path);
         }
-        volume.sub_used(freed);
+        self.state.sub_used(index, freed);
     }
 
     pub(crate) fn remove_file(&self, index: VolumeIndex, path: &Path) {

@@ -3,9 +3,10 @@
 use crate::{
     config::StoreConfig,
     error::{StoreError, StoreResult},
+    opening::Opening,
     pool_state::PoolState,
     threads::VolumeThreads,
-    volume::{Volume, VolumeIndex, is_broken},
+    volume::{Figures, Volume, VolumeIndex, is_broken},
 };
 use base::StorageType;
 use env::{Disk, Env};
@@ -20,7 +21,7 @@ use std::{
 
 /// A data server's volumes. Shared behind an `Arc`; all operations block and may run on any thread.
 ///
-/// Opening is in [`crate::open`]. The replicas of a pool are in the [`PoolStore`](crate::PoolStore) that
+/// Opening is in [`crate::open`], beginning to serve a pool in [`crate::serve`]. The replicas of a pool are in the [`PoolStore`](crate::PoolStore) that
 /// [`BlockStore::serve_pool`] makes.
 pub struct BlockStore {
     pub(crate) env: Env,
@@ -29,8 +30,9 @@ pub struct BlockStore {
     pub(crate) volumes: Vec<Volume>,
     /// Data directories that could not be opened at start.
     pub(crate) failed_at_start: Vec<String>,
-    /// The one pool there is, since the handshake.
-    pub(crate) pool: OnceLock<Arc<PoolState>>,
+    /// The pools that are served, from the front: each has a place from its first handshake on. So they can be read without a lock.
+    pub(crate) pools: Box<[OnceLock<Arc<PoolState>>]>,
+    pub(crate) opening: Opening,
     pub(crate) turn: AtomicUsize,
     pub(crate) is_closed: AtomicBool,
     pub(crate) threads: VolumeThreads,
@@ -39,10 +41,12 @@ pub struct BlockStore {
 /// One volume's figures for a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageReport {
+    pub volume: VolumeIndex,
     pub storage_id: Arc<str>,
     pub storage_type: StorageType,
     pub directory: PathBuf,
     pub capacity_bytes: u64,
+    /// Used by the replicas of all pools that are served.
     pub used_bytes: u64,
     pub remaining_bytes: u64,
     /// Used on the disk by others.
@@ -79,8 +83,9 @@ impl BlockStore {
     pub fn storage_reports(&self) -> Vec<StorageReport> {
         let mut reports = Vec::new();
         for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
-            match volume.figures(self.disk()) {
+            match self.figures(volume) {
                 Ok(figures) => reports.push(StorageReport {
+                    volume: volume.index,
                     storage_id: volume.storage_id.clone(),
                     storage_type: volume.storage_type,
                     directory: volume.paths.root.clone(),
@@ -120,7 +125,7 @@ impl BlockStore {
             return;
         }
         tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");
-        if let Some(pool) = self.pool.get() {
+        for pool in self.pool_states() {
             pool.lose_volume(volume);
         }
     }
@@ -128,8 +133,19 @@ impl BlockStore {
 
 /// Parts that the other files of this crate use.
 impl BlockStore {
+    /// The pools that are served.
+    pub(crate) fn pool_states(&self) -> impl Iterator<Item = &Arc<PoolState>> {
+        self.pools.iter().map_while(OnceLock::get)
+    }
+
     pub(crate) fn disk(&self) -> &dyn Disk {
         &*self.env.disk
+    }
+
+    /// A volume's figures. What is used is the sum over all pools that are served, as in HDFS.
+    fn figures(&self, volume: &Volume) -> io::Result<Figures> {
+        let used_bytes = self.pool_states().map(|pool| pool.used(volume.index)).sum();
+        volume.figures(self.disk(), used_bytes)
     }
 
     pub(crate) fn volume(&self, index: VolumeIndex) -> &Volume {
@@ -141,7 +157,7 @@ impl BlockStore {
     pub(crate) fn choose_volume(&self, storage_type: StorageType, size: u64) -> StoreResult<VolumeIndex> {
         let mut candidates = Vec::new();
         for volume in self.volumes.iter().filter(|volume| volume.is_alive()) {
-            match volume.figures(self.disk()) {
+            match self.figures(volume) {
                 Ok(figures) if figures.remaining_bytes > size => {
                     candidates.push((volume.index, volume.storage_type, figures.remaining_bytes));
                 }

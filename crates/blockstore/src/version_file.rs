@@ -1,6 +1,6 @@
 //! `VERSION` files: Java properties that say whose a directory is.
 
-use crate::error::OpenError;
+use crate::{error::OpenError, layout::LAYOUT_VERSION};
 use env::{Disk, OpenMode, disk::read_exact_at};
 use std::{collections::BTreeMap, path::Path};
 
@@ -120,6 +120,34 @@ impl Version {
         }
         text
     }
+}
+
+/// Refuses a directory of another layout.
+///
+/// # Errors
+/// [`OpenError::Layout`] if the layout is not [`LAYOUT_VERSION`], [`OpenError::Version`] if the file does not tell it.
+pub(crate) fn check_layout(path: &Path, version: &Version) -> Result<(), OpenError> {
+    match version.require_number(path, "layoutVersion")? {
+        LAYOUT_VERSION => Ok(()),
+        found => Err(OpenError::Layout { path: path.into(), found, supported: LAYOUT_VERSION }),
+    }
+}
+
+/// Compares what was found with what the metadata server says.
+///
+/// # Errors
+/// [`OpenError::Foreign`] if the two differ.
+pub(crate) fn check<T: PartialEq + ToString + ?Sized>(
+    path: &Path,
+    key: &'static str,
+    found: &T,
+    wanted: &T,
+) -> Result<(), OpenError> {
+    if found == wanted {
+        return Ok(());
+    }
+    let (found, wanted) = (found.to_string(), wanted.to_string());
+    Err(OpenError::Foreign { path: path.into(), key, found, wanted })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
     io,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -26,15 +26,13 @@ pub(crate) struct Volume {
     pub storage_type: StorageType,
     /// Never used for replicas.
     pub reserved_bytes: u64,
-    /// Bytes of block and meta files.
-    used: AtomicU64,
     /// Bytes promised to replicas being written and not yet written.
     promised: AtomicU64,
     /// Why it is no longer used: the first failure.
     failure: OnceLock<String>,
     lock: Mutex<Option<Box<dyn Lock>>>,
-    /// The directory was not there, and has been made at this start.
-    pub was_missing: bool,
+    /// The directory was not there, has been made at this start, and has not been taken for new yet.
+    is_missing: AtomicBool,
 }
 
 impl Volume {
@@ -44,7 +42,7 @@ impl Volume {
         storage: (Arc<str>, StorageType),
         reserved_bytes: u64,
         lock: Box<dyn Lock>,
-        was_missing: bool,
+        is_missing: bool,
     ) -> Self {
         Self {
             index,
@@ -52,16 +50,25 @@ impl Volume {
             storage_id: storage.0,
             storage_type: storage.1,
             reserved_bytes,
-            used: AtomicU64::new(0),
             promised: AtomicU64::new(0),
             failure: OnceLock::new(),
             lock: Mutex::new(Some(lock)),
-            was_missing,
+            is_missing: AtomicBool::new(is_missing),
         }
     }
 
     pub fn pool(&self, pool: &str) -> PoolPaths {
         self.paths.pool(pool)
+    }
+
+    /// Whether this is rather the place of a disk that is not mounted.
+    pub fn is_missing(&self) -> bool {
+        self.is_alive() && self.is_missing.load(Ordering::Relaxed)
+    }
+
+    /// The directory has been made for a pool: it is this server's from now on, for other pools as well.
+    pub fn set_made(&self) {
+        self.is_missing.store(false, Ordering::Relaxed);
     }
 
     pub fn is_alive(&self) -> bool {
@@ -82,20 +89,6 @@ impl Volume {
         *self.lock.lock() = None;
     }
 
-    pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    pub fn add_used(&self, bytes: u64) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub fn sub_used(&self, bytes: u64) {
-        let _ = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(bytes)));
-    }
-
     pub fn promise(&self, bytes: u64) {
         self.promised.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -104,10 +97,10 @@ impl Volume {
         self.promised.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub fn figures(&self, disk: &dyn Disk) -> io::Result<Figures> {
+    /// The volume's figures; `used_bytes` is what the pools have there.
+    pub fn figures(&self, disk: &dyn Disk, used_bytes: u64) -> io::Result<Figures> {
         let space = disk.space(&self.paths.root)?;
         let capacity_bytes = space.total_bytes.saturating_sub(self.reserved_bytes);
-        let used_bytes = self.used();
         let remaining_bytes = space
             .free_bytes
             .saturating_sub(self.reserved_bytes)

@@ -113,7 +113,7 @@ impl ReplicaWriter {
         files.promised -= kept;
         volume.release(kept);
         let size = |length| length + meta_file::length_for(checksum, length);
-        volume.add_used(size(end) - size(before));
+        self.store.state.add_used(self.active.volume, size(end) - size(before));
         Ok(())
     }
 

@@ -263,9 +263,9 @@ fn a_pool_that_is_served_again_is_the_one_there_is() {
     assert_eq!(again.replica_count(), 1);
     again.create_rbw(&new(2, 1001)).unwrap().finalize(false).unwrap();
     assert_eq!(store.replica_count(), 2);
-    let other = blockstore::PoolInfo { pool: "BP-2-127.0.0.1-1".into(), ..common::pool() };
+    let other = blockstore::PoolInfo { namespace_id: 78, ..common::pool() };
     let refused = store.volumes().serve_pool(&other).unwrap_err();
-    assert!(matches!(refused, blockstore::OpenError::Foreign { key: "blockpoolID", .. }), "{refused}");
+    assert!(matches!(refused, blockstore::OpenError::Foreign { key: "namespaceID", .. }), "{refused}");
 }
 
 #[test]
