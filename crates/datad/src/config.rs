@@ -16,7 +16,8 @@ pub struct DataConfig {
     pub http_addr: SocketAddr,
     /// The name announced to clients (`dfs.datanode.hostname`); the transfer address's IP when empty.
     pub hostname: String,
-    /// Every metadata server (`host:port`): all are told of replicas, the active one is obeyed.
+    /// Every metadata server (`host:port`) of every group. Each names its pool in its handshake; all of a pool are told of
+    /// its replicas, and the active one of them is obeyed.
     pub metadata_servers: Vec<String>,
     /// `dfs.heartbeat.interval`, here in milliseconds.
     pub heartbeat_interval_ms: u64,

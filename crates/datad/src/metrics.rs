@@ -1,6 +1,6 @@
 //! The content of `/health` and `/metrics`.
 
-use crate::{metadata::actor::Progress, state::State};
+use crate::{metadata::progress::Progress, state::State};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -38,7 +38,13 @@ impl Collector for Figures {
             remaining += report.remaining_bytes;
         }
         let gauges = [
-            ("clover_data_replicas", "Replicas of any state", state.replica_count() as u64),
+            ("clover_data_pools", "Block pools that are served", state.pools().count() as u64),
+            (
+                "clover_data_pools_alone",
+                "Of them, those of which no metadata server has this server",
+                state.pools().filter(|pool| !pool.has_metadata_server()).count() as u64,
+            ),
+            ("clover_data_replicas", "Replicas of any state, of all pools", state.replica_count() as u64),
             ("clover_data_capacity_bytes", "Bytes of all volumes", capacity),
             ("clover_data_used_bytes", "Bytes of block and meta files", used),
             ("clover_data_remaining_bytes", "Bytes free for replicas", remaining),
@@ -94,16 +100,28 @@ pub fn registry(state: &Arc<State>) -> Registry {
 /// A volume with fewer free bytes is full: no block of the usual smallest size fits.
 pub const FULL_BELOW_BYTES: u64 = 1 << 20;
 
-/// Well while at least one metadata server has this one and at least one volume is left.
+/// Well while at least one metadata server has this one and at least one volume is left. A pool of which no metadata
+/// server has this one is told, but does not make this server unwell: a restart would not help that pool, and would end
+/// the transfers of the others. A metadata server that has not answered since the start counts for no pool: nobody knows
+/// yet which pool is its.
 pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
     let serving = progress.iter().filter(|seen| *seen.borrow() == Progress::Serving).count();
+    let (attended, alone): (Vec<_>, Vec<_>) = state.pools().partition(|pool| pool.has_metadata_server());
+    let pool_count = attended.len() + alone.len();
     let failed = state.volumes.failed_volumes();
     let has_volume = state.volumes.has_living_volume();
     let mut details = BTreeMap::from([
         ("uuid".to_owned(), state.identity.uuid.to_string()),
         ("replicas".to_owned(), state.replica_count().to_string()),
         ("metadata_servers".to_owned(), format!("{serving} of {}", progress.len())),
+        ("pools".to_owned(), format!("{} of {pool_count}", attended.len())),
     ]);
+    if !alone.is_empty() {
+        details.insert(
+            "pools_alone".to_owned(),
+            alone.iter().map(|pool| &*pool.id).collect::<Vec<_>>().join(", "),
+        );
+    }
     if !failed.is_empty() {
         details.insert("failed_volumes".to_owned(), failed.join(", "));
     }
@@ -125,6 +143,7 @@ pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
     let state = match (serving > 0, has_volume) {
         (_, false) => "no volume left",
         (false, true) => "registering",
+        (true, true) if !alone.is_empty() => "serving in part",
         (true, true) => "serving",
     };
     Health { ok: serving > 0 && has_volume, state: state.into(), details, not_ready: None }

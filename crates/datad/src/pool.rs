@@ -2,17 +2,20 @@
 //!
 //! A pool is a value. It has the replicas, the group's members and who of them is obeyed, and the news for them. It
 //! begins with the first handshake with a member, which tells the pool's id, and stays for as long as this process
-//! runs. Today there is one; [`State::pool`](crate::State::pool) is the only place that says which pool a message means.
+//! runs. The configuration has all metadata servers in one list: those that name the same pool are the members of its
+//! group. [`State::pool`](crate::State::pool) is the only place that says which pool a message means.
 
 use crate::{
-    metadata::leadership::Leadership,
+    metadata::{leadership::Leadership, progress::Progress},
     reporter::{Corrupt, Reporter},
 };
 use base::{Block, ExtendedBlock};
 use blockstore::{Observer, PoolStore};
+use parking_lot::RwLock;
 use proto::hdfs::{ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
 use rpc::Client;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// One for each block pool that is served, behind an `Arc`.
 pub struct Pool {
@@ -23,16 +26,43 @@ pub struct Pool {
     /// The news of replicas, for each metadata server of the pool.
     pub reporter: Reporter,
     pub leadership: Leadership,
-    /// The members of the pool's group, in the order of the configuration.
-    pub metadata_servers: Arc<[Client]>,
+    /// The members of the pool's group, in the order of their first handshakes.
+    members: RwLock<Vec<Member>>,
+}
+
+/// One metadata server of a pool's group.
+#[derive(Clone)]
+pub struct Member {
+    pub client: Client,
+    /// How far this data server has come with it.
+    pub progress: watch::Receiver<Progress>,
 }
 
 impl Pool {
-    pub(crate) fn new(store: PoolStore, metadata_servers: Arc<[Client]>) -> Self {
-        let reporter = Reporter::new(metadata_servers.len());
+    pub(crate) fn new(store: PoolStore) -> Self {
+        let reporter = Reporter::default();
         store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
         let id = store.info().pool.clone();
-        Self { id, store, reporter, leadership: Leadership::default(), metadata_servers }
+        Self { id, store, reporter, leadership: Leadership::default(), members: RwLock::default() }
+    }
+
+    /// Adds a member of the pool's group. The answer is its place, by which the reporter and the leadership know it.
+    pub(crate) fn join(&self, member: Member) -> usize {
+        let mut members = self.members.write();
+        // Under one lock, so that both give it the same place.
+        self.reporter.add_queue();
+        members.push(member);
+        members.len() - 1
+    }
+
+    /// The member at a place that [`Pool::join`] has given.
+    pub fn member(&self, place: usize) -> Member {
+        self.members.read()[place].clone()
+    }
+
+    /// Whether a metadata server of the pool has this server and its report.
+    pub fn has_metadata_server(&self) -> bool {
+        self.members.read().iter().any(|member| *member.progress.borrow() == Progress::Serving)
     }
 
     /// A block of this pool, as the store takes it.

@@ -279,7 +279,7 @@ async fn tell_the_active(
     let mut tries = 0;
     loop {
         let active = pool.leadership.active().unwrap_or(orderer);
-        let metadata = &pool.metadata_servers[active];
+        let metadata = pool.member(active).client;
         let answer: Result<CommitBlockSynchronizationResponseProto, CallError> =
             metadata.call("commitBlockSynchronization", request).await;
         tries += 1;

@@ -5,7 +5,7 @@
 //! removals, so these go along with the next report or heartbeat.
 
 use base::Block;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use proto::hdfs::DatanodeInfoProto;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -45,10 +45,10 @@ pub struct Corrupt {
     pub storage_id: String,
 }
 
-/// The queues, one for each metadata server. Cheap to clone; callable from any thread.
-#[derive(Clone)]
+/// The queues of one pool, one for each of its metadata servers. Cheap to clone; callable from any thread.
+#[derive(Clone, Default)]
 pub struct Reporter {
-    queues: Arc<[Arc<Queue>]>,
+    queues: Arc<RwLock<Vec<Arc<Queue>>>>,
 }
 
 /// The news that one metadata server has not been told yet.
@@ -66,14 +66,14 @@ struct Pending {
 }
 
 impl Reporter {
-    /// A reporter with a queue for each of `count` metadata servers.
-    pub(crate) fn new(count: usize) -> Self {
-        Self { queues: (0..count).map(|_| Arc::default()).collect() }
+    /// Adds a queue for one more metadata server. It begins empty: the first full report tells that server what there is.
+    pub(crate) fn add_queue(&self) {
+        self.queues.write().push(Arc::default());
     }
 
-    /// The queue of a metadata server, by its place in the configuration.
-    pub(crate) fn queue(&self, server: usize) -> &Arc<Queue> {
-        &self.queues[server]
+    /// The queue of a metadata server, by its place among the pool's members.
+    pub(crate) fn queue(&self, place: usize) -> Arc<Queue> {
+        self.queues.read()[place].clone()
     }
 
     /// `at_once`: the metadata server must not take the replica for what it was before, and no new stamp tells it.
@@ -95,7 +95,7 @@ impl Reporter {
 
     /// A replica that was read or received turned out corrupt: it is not to be read or copied from any more.
     pub fn notify_corrupt(&self, corrupt: Corrupt) {
-        for queue in self.queues.iter() {
+        for queue in self.queues.read().iter() {
             let mut pending = queue.pending.lock();
             if pending.corrupt.len() < CORRUPT_COUNT_MAX && !pending.corrupt.contains(&corrupt) {
                 pending.corrupt.push(corrupt.clone());
@@ -107,20 +107,20 @@ impl Reporter {
 
     /// Everything is to be told anew, soon.
     pub fn request_full_report(&self) {
-        for queue in self.queues.iter() {
+        for queue in self.queues.read().iter() {
             queue.request_full_report();
         }
     }
 
     /// Has the waiting news go out now.
     pub fn flush(&self) {
-        for queue in self.queues.iter() {
+        for queue in self.queues.read().iter() {
             queue.wake.notify_one();
         }
     }
 
     fn notify(&self, event: Event) {
-        for queue in self.queues.iter() {
+        for queue in self.queues.read().iter() {
             queue.push(event.clone());
         }
     }
@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn every_metadata_server_is_told_in_order() {
-        let reporter = Reporter::new(2);
+        let reporter = Reporter::default();
+        (0..2).for_each(|_| reporter.add_queue());
         let (one, other) = (reporter.queue(0), reporter.queue(1));
         let storage: Arc<str> = "DS-1".into();
         reporter.notify_receiving(&storage, block(1), false);
@@ -216,7 +217,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_finished_block_is_urgent_and_one_that_is_written_on_under_its_old_stamp() {
-        let reporter = Reporter::new(1);
+        let reporter = Reporter::default();
+        reporter.add_queue();
         let queue = reporter.queue(0);
         let storage: Arc<str> = "DS-1".into();
         reporter.notify_receiving(&storage, block(1), false);

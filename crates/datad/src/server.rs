@@ -4,7 +4,7 @@ use crate::{
     config::DataConfig,
     identity::Identity,
     ipc::IpcService,
-    metadata::actor::{Actor, Progress},
+    metadata::{actor::Actor, progress::Progress},
     metrics,
     state::State,
     xceiver,
@@ -103,14 +103,9 @@ impl DataServer {
 
         let mut progress = Vec::new();
         let mut tasks = vec![tokio::spawn(xceiver::serve(state.clone(), transfer))];
-        let group: Arc<[Client]> = state
-            .config
-            .metadata_servers
-            .iter()
-            .map(|at| to_metadata_server(at, &state.config.user))
-            .collect();
-        for index in 0..group.len() {
-            let (actor, seen) = Actor::new(state.clone(), group.clone(), index);
+        for address in &state.config.metadata_servers {
+            let client = to_metadata_server(address, &state.config.user);
+            let (actor, seen) = Actor::new(state.clone(), client);
             progress.push(seen);
             tasks.push(tokio::spawn(actor.run()));
         }
@@ -147,7 +142,7 @@ impl DataServer {
         self.web.local_addr()
     }
 
-    /// Waits until one metadata server has registered this one and taken its first full block report.
+    /// Waits until one metadata server, of any pool, has registered this one and taken its first full block report.
     ///
     /// # Errors
     /// All metadata servers have refused this server for good. The text is the last reason.

@@ -2,11 +2,11 @@
 
 use crate::{config::DataConfig, identity::Identity, pool::Pool};
 use base::{Moment, StorageType};
-use blockstore::{BlockStore, PoolStore, StoreError, StoreResult};
+use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, StoreError, StoreResult};
 use env::{Env, descriptors::Place};
-use rpc::Client;
 use std::{
     collections::HashMap,
+    io,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -28,8 +28,9 @@ pub struct State {
     pub volumes: Arc<BlockStore>,
     pub identity: Identity,
     pub counters: Counters,
-    /// The one pool there is, since the first handshake.
-    pool: OnceLock<Arc<Pool>>,
+    /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
+    /// its pool without a lock.
+    pools: Box<[OnceLock<Arc<Pool>>]>,
     started: Moment,
     storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
@@ -59,7 +60,7 @@ impl State {
             volumes,
             identity,
             counters: Counters::default(),
-            pool: OnceLock::new(),
+            pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
             storage_types,
             transfers: AtomicUsize::new(0),
@@ -74,13 +75,12 @@ impl State {
     /// # Errors
     /// [`StoreError::UnknownPool`] if that pool is not served here, or not yet.
     pub fn pool(&self, id: &str) -> StoreResult<&Arc<Pool>> {
-        let served = self.pool.get().filter(|pool| *pool.id == *id);
-        served.ok_or_else(|| StoreError::UnknownPool(id.into()))
+        self.pools().find(|pool| *pool.id == *id).ok_or_else(|| StoreError::UnknownPool(id.into()))
     }
 
     /// All pools that are served: none before the first handshake.
     pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.pool.get().into_iter()
+        self.pools.iter().map_while(OnceLock::get)
     }
 
     /// Replicas of any state, of all pools.
@@ -91,11 +91,33 @@ impl State {
     /// Begins to serve a pool. Later calls for the pool answer with the first one's.
     ///
     /// # Errors
-    /// [`StoreError::UnknownPool`] if another pool is served already.
-    pub(crate) fn serve(&self, store: PoolStore, metadata_servers: &Arc<[Client]>) -> StoreResult<Arc<Pool>> {
+    /// [`StoreError::UnknownPool`] if as many others are served as are possible. The store has refused the pool before.
+    pub(crate) fn serve(&self, store: PoolStore) -> StoreResult<Arc<Pool>> {
         let id = store.info().pool.clone();
-        self.pool.get_or_init(|| Arc::new(Pool::new(store, metadata_servers.clone())));
-        self.pool(&id).cloned()
+        for place in &self.pools {
+            let pool = place.get_or_init(|| Arc::new(Pool::new(store.clone())));
+            if pool.id == id {
+                return Ok(pool.clone());
+            }
+        }
+        Err(StoreError::UnknownPool(id.to_string()))
+    }
+
+    /// Carries out work on a thread of its own: long work, for which nothing else may wait.
+    ///
+    /// # Errors
+    /// No thread could be started, or the work panicked.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<BlockStore>) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let (done, result) = oneshot::channel();
+        let volumes = self.volumes.clone();
+        std::thread::Builder::new().name("open-pool".into()).spawn(move || {
+            // The caller may be gone.
+            let _ = done.send(work(&volumes));
+        })?;
+        result.await.map_err(|_| io::Error::other("the work was broken off"))
     }
 
     /// Runs `work` on an I/O thread and waits for it without blocking the runtime.

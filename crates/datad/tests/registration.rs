@@ -1,160 +1,30 @@
 //! A data server and a metadata server that only plays its part: what is told, when, and what is obeyed.
 
-use base::{Block, BlockId, ExtendedBlock, FsError, GenerationStamp};
-use blockstore::{Checksum, NewReplica, StorageType, VolumeConfig};
+mod played;
+
+use base::BlockId;
+use blockstore::{Checksum, NewReplica, StorageType};
 use datad::{DataConfig, DataServer};
 use env::Env;
-use parking_lot::Mutex;
+use played::{
+    Metadata, POOL, block, config, eventually, http, invalidate, recovery, register_again, serve, start,
+    store_block,
+};
 use proto::{
     exception,
     hdfs::{
-        BlockProto, DatanodeInfoProto, DatanodeInfosProto, ExtendedBlockProto, LocatedBlockProto,
-        NamespaceInfoProto, NnhaStatusHeartbeatProto, RecoveringBlockProto, ShutdownDatanodeRequestProto,
-        ShutdownDatanodeResponseProto, StorageInfoProto, StorageTypeProto, StorageTypesProto,
-        StorageUuidsProto, VersionResponseProto,
-        datanode::{
-            BlockCommandProto, BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
-            BlockRecoveryCommandProto, BlockReportRequestProto, BlockReportResponseProto,
-            CommitBlockSynchronizationRequestProto, CommitBlockSynchronizationResponseProto,
-            DatanodeCommandProto, HeartbeatRequestProto, HeartbeatResponseProto, RegisterCommandProto,
-            RegisterDatanodeRequestProto, RegisterDatanodeResponseProto, ReportBadBlocksRequestProto,
-            ReportBadBlocksResponseProto, block_command_proto::Action, datanode_command_proto::Type,
-            received_deleted_block_info_proto::BlockStatus,
-        },
+        DatanodeInfoProto, DatanodeInfosProto, ShutdownDatanodeRequestProto, ShutdownDatanodeResponseProto,
+        StorageTypeProto, StorageTypesProto, StorageUuidsProto,
+        datanode::{block_command_proto::Action, received_deleted_block_info_proto::BlockStatus},
     },
     protocol::CLIENT_DATANODE,
 };
-use rpc::{Call, Client, ClientOptions, Replier, RpcError, Server, ServerConfig, Service};
+use rpc::{Client, ClientOptions};
 use std::{
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-const POOL: &str = "BP-77-127.0.0.1-1700000000000";
-
-#[derive(Default)]
-struct Log {
-    registered: Vec<RegisterDatanodeRequestProto>,
-    heartbeats: Vec<HeartbeatRequestProto>,
-    full: Vec<BlockReportRequestProto>,
-    changes: Vec<(BlockProto, BlockStatus)>,
-    commands: Vec<DatanodeCommandProto>,
-    recovered: Vec<CommitBlockSynchronizationRequestProto>,
-    damaged: Vec<LocatedBlockProto>,
-    /// The next heartbeat and report get this.
-    refusal: Option<&'static str>,
-}
-
-struct Metadata {
-    cluster: &'static str,
-    is_active: bool,
-    log: Mutex<Log>,
-}
-
-impl Metadata {
-    fn new(cluster: &'static str) -> Arc<Self> {
-        Arc::new(Self { cluster, is_active: true, log: Mutex::default() })
-    }
-
-    fn refuse(&self) -> Result<(), RpcError> {
-        match self.log.lock().refusal.take() {
-            Some(class) => Err(RpcError::application(class, "as the test wishes")),
-            None => Ok(()),
-        }
-    }
-
-    fn changed(&self, id: u64, status: BlockStatus) -> bool {
-        self.log.lock().changes.iter().any(|(block, seen)| block.block_id == id && *seen == status)
-    }
-}
-
-struct Front(Arc<Metadata>);
-
-impl Service for Front {
-    fn protocols(&self) -> &[(&'static str, u64)] {
-        &[(proto::protocol::DATANODE, 1)]
-    }
-
-    fn call(&self, call: Call, reply: Replier) {
-        let this = &self.0;
-        match call.method {
-            "versionRequest" => reply.ok(&VersionResponseProto { info: info(this.cluster) }),
-            "registerDatanode" => reply.result(this.refuse().and_then(|()| {
-                let request: RegisterDatanodeRequestProto = call.decode()?;
-                let registration = request.registration.clone();
-                this.log.lock().registered.push(request);
-                Ok(RegisterDatanodeResponseProto { registration })
-            })),
-            "sendHeartbeat" => reply.result(this.refuse().and_then(|()| {
-                let mut log = this.log.lock();
-                log.heartbeats.push(call.decode()?);
-                Ok(HeartbeatResponseProto {
-                    cmds: std::mem::take(&mut log.commands),
-                    ha_status: NnhaStatusHeartbeatProto { state: i32::from(!this.is_active), txid: 9 },
-                    full_block_report_lease_id: Some(4711),
-                    ..Default::default()
-                })
-            })),
-            "blockReport" => reply.result(this.refuse().and_then(|()| {
-                this.log.lock().full.push(call.decode()?);
-                Ok(BlockReportResponseProto { cmd: None })
-            })),
-            "blockReceivedAndDeleted" => reply.result(this.refuse().and_then(|()| {
-                let request: BlockReceivedAndDeletedRequestProto = call.decode()?;
-                let blocks = request.blocks.into_iter().flat_map(|storage| storage.blocks);
-                this.log.lock().changes.extend(blocks.map(|info| {
-                    let status = info.status();
-                    (info.block, status)
-                }));
-                Ok(BlockReceivedAndDeletedResponseProto {})
-            })),
-            "reportBadBlocks" => reply.result(call.decode().map(|request: ReportBadBlocksRequestProto| {
-                this.log.lock().damaged.extend(request.blocks);
-                ReportBadBlocksResponseProto {}
-            })),
-            "commitBlockSynchronization" => reply.result(call.decode().map(|request| {
-                this.log.lock().recovered.push(request);
-                CommitBlockSynchronizationResponseProto {}
-            })),
-            other => reply.fs_error(&FsError::Unsupported(other.into())),
-        }
-    }
-}
-
-fn info(cluster: &str) -> NamespaceInfoProto {
-    NamespaceInfoProto {
-        build_version: "test".into(),
-        unused: 0,
-        block_pool_id: POOL.into(),
-        storage_info: StorageInfoProto {
-            layout_version: -67i32 as u32,
-            namespce_id: 77,
-            cluster_id: cluster.into(),
-            // New whenever this runs, so that directories are made.
-            c_time: 4_102_444_800_000,
-        },
-        software_version: "3.5.0".into(),
-        capabilities: Some(1),
-        state: Some(0),
-    }
-}
-
-fn serve(metadata: &Arc<Metadata>, address: &str) -> Server {
-    let service = Arc::new(Front(metadata.clone()));
-    Server::bind(ServerConfig::new(address.parse().unwrap(), service)).unwrap()
-}
-
-fn config(root: &Path, servers: &[&Server]) -> DataConfig {
-    let volume = VolumeConfig { path: root.join("data"), storage_type: StorageType::Disk };
-    let servers = servers.iter().map(|server| server.local_addr().to_string()).collect();
-    DataConfig { heartbeat_interval_ms: 50, ..DataConfig::new(vec![volume], servers) }
-}
-
-async fn start(root: &Path, servers: &[&Server]) -> DataServer {
-    DataServer::start(Env::production(), config(root, servers)).await.unwrap()
-}
 
 struct NoRandomness;
 
@@ -173,59 +43,6 @@ async fn a_panic_while_the_data_directories_are_opened_is_not_told_as_a_wrong_co
     assert!(matches!(error, datad::StartError::BrokenOff(_)), "{error}");
 }
 
-fn block(id: u64) -> ExtendedBlock {
-    let block = Block { id: BlockId(id), generation_stamp: GenerationStamp(1001), length: 0 };
-    ExtendedBlock { pool: POOL.into(), block }
-}
-
-/// Stores a block as the transfer service does: it writes the replica, finishes it, and reports it.
-fn store_block(server: &DataServer, id: u64) {
-    let pool = server.state().pool(POOL).unwrap();
-    let new = NewReplica {
-        block: block(id),
-        checksum: Checksum::DEFAULT,
-        storage_type: StorageType::Disk,
-        size_expected: 100,
-    };
-    let mut writer = pool.store.create_rbw(&new).unwrap();
-    let storage = writer.storage_id().clone();
-    pool.reporter.notify_receiving(&storage, writer.block(), false);
-    writer.write(0, b"clover", &Checksum::DEFAULT.sum(b"clover")).unwrap();
-    let finished = writer.finalize(false).unwrap();
-    pool.reporter.notify_received(&storage, finished, None);
-}
-
-async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what} within 10 s");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-fn invalidate(id: u64) -> DatanodeCommandProto {
-    let block = BlockProto { block_id: id, gen_stamp: 1001, num_bytes: Some(6) };
-    DatanodeCommandProto {
-        cmd_type: Type::BlockCommand as i32,
-        blk_cmd: Some(BlockCommandProto {
-            action: Action::Invalidate as i32,
-            block_pool_id: POOL.into(),
-            blocks: vec![block],
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
-}
-
-async fn http(server: &DataServer, path: &str) -> String {
-    let mut stream = tokio::net::TcpStream::connect(server.http_addr()).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_registers_then_reports_and_keeps_its_identity() {
     let root = tempfile::tempdir().unwrap();
@@ -233,7 +50,7 @@ async fn a_server_registers_then_reports_and_keeps_its_identity() {
     let rpc = serve(&metadata, "127.0.0.1:0");
     let server = start(root.path(), &[&rpc]).await;
     server.wait_registered().await.unwrap();
-    store_block(&server, 1_073_741_825);
+    store_block(&server, POOL, 1_073_741_825);
     let uuid = server.state().identity.uuid.clone();
     {
         let log = metadata.log.lock();
@@ -271,7 +88,7 @@ async fn a_finished_block_is_told_at_once() {
     server.wait_registered().await.unwrap();
     for id in 1..=20 {
         let started = Instant::now();
-        store_block(&server, id);
+        store_block(&server, POOL, id);
         eventually("the block is told", || metadata.changed(id, BlockStatus::Received)).await;
         assert!(started.elapsed() < Duration::from_secs(1), "no heartbeat is waited for");
         assert!(metadata.changed(id, BlockStatus::Receiving));
@@ -285,10 +102,10 @@ async fn what_is_invalidated_goes_and_is_told() {
     let rpc = serve(&metadata, "127.0.0.1:0");
     let server = start(root.path(), &[&rpc]).await;
     server.wait_registered().await.unwrap();
-    store_block(&server, 5);
-    metadata.log.lock().commands.push(invalidate(5));
+    store_block(&server, POOL, 5);
+    metadata.log.lock().commands.push(invalidate(POOL, 5));
     eventually("the removal is told", || metadata.changed(5, BlockStatus::Deleted)).await;
-    assert!(server.state().pool(POOL).unwrap().store.read(&block(5)).is_err());
+    assert!(server.state().pool(POOL).unwrap().store.read(&block(POOL, 5)).is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,14 +115,14 @@ async fn an_order_about_another_pool_deletes_nothing() {
     let rpc = serve(&metadata, "127.0.0.1:0");
     let server = start(root.path(), &[&rpc]).await;
     server.wait_registered().await.unwrap();
-    store_block(&server, 5);
-    store_block(&server, 6);
-    let mut foreign = invalidate(5);
+    store_block(&server, POOL, 5);
+    store_block(&server, POOL, 6);
+    let mut foreign = invalidate(POOL, 5);
     foreign.blk_cmd.as_mut().unwrap().block_pool_id = "BP-other".into();
-    metadata.log.lock().commands.extend([foreign, invalidate(6)]);
+    metadata.log.lock().commands.extend([foreign, invalidate(POOL, 6)]);
     eventually("the later order is carried out", || metadata.changed(6, BlockStatus::Deleted)).await;
     let state = server.state();
-    assert!(state.pool(POOL).unwrap().store.read(&block(5)).is_ok());
+    assert!(state.pool(POOL).unwrap().store.read(&block(POOL, 5)).is_ok());
     let unknown = state.pool("BP-other").map(drop).unwrap_err();
     assert_eq!(unknown.to_string(), "block pool BP-other is not served here");
 }
@@ -314,22 +131,21 @@ async fn an_order_about_another_pool_deletes_nothing() {
 async fn a_standby_is_told_everything_and_not_obeyed() {
     let root = tempfile::tempdir().unwrap();
     let active = Metadata::new("CID-one");
-    let standby =
-        Arc::new(Metadata { cluster: "CID-one", is_active: false, log: Mutex::new(Log::default()) });
+    let standby = Arc::new(Metadata { is_active: false, ..Metadata::of("CID-one", POOL) });
     let (one, other) = (serve(&active, "127.0.0.1:0"), serve(&standby, "127.0.0.1:0"));
     let server = start(root.path(), &[&one, &other]).await;
     eventually("both have the full report", || {
         !active.log.lock().full.is_empty() && !standby.log.lock().full.is_empty()
     })
     .await;
-    store_block(&server, 5);
+    store_block(&server, POOL, 5);
     for metadata in [&active, &standby] {
         eventually("both are told", || metadata.changed(5, BlockStatus::Received)).await;
     }
-    standby.log.lock().commands.push(invalidate(5));
+    standby.log.lock().commands.push(invalidate(POOL, 5));
     eventually("the command is on its way", || standby.log.lock().commands.is_empty()).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(server.state().pool(POOL).unwrap().store.read(&block(5)).is_ok());
+    assert!(server.state().pool(POOL).unwrap().store.read(&block(POOL, 5)).is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,11 +157,7 @@ async fn a_server_that_is_not_known_registers_again() {
     server.wait_registered().await.unwrap();
     let registrations = |count: usize| metadata.log.lock().full.len() >= count;
     // Ordered by the metadata server, as after its restart.
-    metadata.log.lock().commands.push(DatanodeCommandProto {
-        cmd_type: Type::RegisterCommand as i32,
-        register_cmd: Some(RegisterCommandProto {}),
-        ..Default::default()
-    });
+    metadata.log.lock().commands.push(register_again());
     eventually("a second registration and full report", || registrations(2)).await;
     metadata.log.lock().refusal = Some(exception::UNREGISTERED_NODE);
     eventually("a third one", || registrations(3)).await;
@@ -381,12 +193,12 @@ async fn told_when_copied(spoil: impl FnOnce(&Path)) {
     let target = start(elsewhere.path(), &[&other_rpc]).await;
     server.wait_registered().await.unwrap();
     target.wait_registered().await.unwrap();
-    store_block(&server, 5);
+    store_block(&server, POOL, 5);
     spoil(&root.path().join(format!("data/current/{POOL}/current/finalized/subdir0/subdir0")));
 
     let id = other.log.lock().registered[0].registration.datanode_id.clone();
     let node = DatanodeInfoProto { id, ..Default::default() };
-    let mut copy = invalidate(5);
+    let mut copy = invalidate(POOL, 5);
     let order = copy.blk_cmd.as_mut().unwrap();
     order.action = Action::Transfer as i32;
     order.targets = vec![DatanodeInfosProto { datanodes: vec![node] }];
@@ -402,7 +214,7 @@ async fn told_when_copied(spoil: impl FnOnce(&Path)) {
         })
     })
     .await;
-    assert!(target.state().pool(POOL).unwrap().store.read(&block(5)).is_err());
+    assert!(target.state().pool(POOL).unwrap().store.read(&block(POOL, 5)).is_err());
 }
 
 /// `hdfs dfsadmin -shutdownDatanode` must not fail because the server is faster than its answer.
@@ -432,7 +244,7 @@ async fn a_metadata_server_may_come_and_go() {
     let server = start(root.path(), &[&rpc]).await;
     server.wait_registered().await.unwrap();
     rpc.shutdown().await;
-    store_block(&server, 5);
+    store_block(&server, POOL, 5);
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(!metadata.changed(5, BlockStatus::Received));
     let _rpc = serve(&metadata, &address);
@@ -469,29 +281,6 @@ async fn a_refusal_for_good_ends_the_server() {
     assert!(reason.contains("DisallowedDatanodeException"), "{reason}");
 }
 
-/// The order to settle the length of an empty block of stamp 1001 under another stamp.
-fn recovery(block: u64, stamp: u64, locs: Vec<DatanodeInfoProto>) -> DatanodeCommandProto {
-    let order = RecoveringBlockProto {
-        new_gen_stamp: stamp,
-        block: LocatedBlockProto {
-            b: ExtendedBlockProto {
-                pool_id: POOL.into(),
-                block_id: block,
-                generation_stamp: 1001,
-                num_bytes: Some(0),
-            },
-            locs,
-            ..Default::default()
-        },
-        ..Default::default()
-    };
-    DatanodeCommandProto {
-        cmd_type: Type::BlockRecoveryCommand as i32,
-        recovery_cmd: Some(BlockRecoveryCommandProto { blocks: vec![order] }),
-        ..Default::default()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_without_a_byte_goes_away_once_all_its_servers_say_so() {
     let root = tempfile::tempdir().unwrap();
@@ -503,9 +292,9 @@ async fn a_block_without_a_byte_goes_away_once_all_its_servers_say_so() {
     // Nobody listens there.
     let mut away = here.clone();
     (away.id.datanode_uuid, away.id.ipc_port) = ("another".into(), 1);
-    metadata.log.lock().commands.push(recovery(5, 1002, vec![here.clone(), away]));
+    metadata.log.lock().commands.push(recovery(POOL, 5, 1002, vec![here.clone(), away]));
     eventually("the order is fetched", || metadata.log.lock().commands.is_empty()).await;
-    metadata.log.lock().commands.push(recovery(5, 1003, vec![here]));
+    metadata.log.lock().commands.push(recovery(POOL, 5, 1003, vec![here]));
     eventually("the recovery is told", || !metadata.log.lock().recovered.is_empty()).await;
     let log = metadata.log.lock();
     let told = &log.recovered[0];
@@ -524,7 +313,7 @@ async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
         let server = start(root.path(), &[&rpc]).await;
         server.wait_registered().await.unwrap();
         let new = NewReplica {
-            block: block(5),
+            block: block(POOL, 5),
             checksum: Checksum::DEFAULT,
             storage_type: StorageType::Disk,
             size_expected: 100,
@@ -536,7 +325,7 @@ async fn servers_agree_on_the_length_of_a_block_whose_writer_is_gone() {
         servers.push(server);
     }
     let locs = servers.iter().map(|server| server.state().identity.to_info_proto()).collect();
-    metadata.log.lock().commands.push(recovery(5, 1002, locs));
+    metadata.log.lock().commands.push(recovery(POOL, 5, 1002, locs));
     eventually("the recovery is told", || !metadata.log.lock().recovered.is_empty()).await;
     {
         let log = metadata.log.lock();

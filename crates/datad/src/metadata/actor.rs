@@ -4,12 +4,17 @@
 //! server look dead. The other sends reports of single replicas and full ones, one at a time and in order.
 //! The price: a finished block waits for a full report that is on its way, which is rare and short.
 
-use crate::{pool::Pool, reporter::Queue, state::State};
+use super::progress::Progress;
+use crate::{
+    pool::{Member, Pool},
+    reporter::Queue,
+    state::State,
+};
 use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
 use rpc::{CallError, Client};
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -29,28 +34,24 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// A server that is registered again within this time was displaced, not forgotten: metadata servers do not start so often.
 const AGAIN_PERIOD: Duration = Duration::from_secs(30);
 
-/// How far an actor has come, for those who wait for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Progress {
-    #[default]
-    Connecting,
-    /// Registered, and the first full block report was taken.
-    Serving,
-    /// The metadata server refuses this data server as it is, for this reason. It is asked again now and then.
-    Refused(String),
-}
-
 pub struct Actor {
     pub(super) state: Arc<State>,
-    /// The server's place in the configuration.
-    pub(super) index: usize,
     pub(super) address: String,
     pub(super) client: Client,
-    /// The members of the server's group, itself included.
-    pub(super) group: Arc<[Client]>,
+    /// The server's part in a pool, since its first handshake.
+    part: OnceLock<Part>,
     /// Another data server takes the place of this one there again and again; an operator was told.
     pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
+}
+
+/// A metadata server's part in a pool.
+#[derive(Clone)]
+pub(super) struct Part {
+    /// The pool whose blocks the server's group knows.
+    pub pool: Arc<Pool>,
+    /// The server's place among the pool's members.
+    pub place: usize,
 }
 
 /// The values that all messages of a session carry.
@@ -58,6 +59,8 @@ pub(super) struct Session {
     pub registration: DatanodeRegistrationProto,
     /// The pool whose blocks the server's group knows.
     pub pool: Arc<Pool>,
+    /// The server's place among the pool's members.
+    pub place: usize,
     /// The news of the pool that this server has not been told yet.
     pub queue: Arc<Queue>,
 }
@@ -86,12 +89,26 @@ impl From<CallError> for Failure {
 }
 
 impl Actor {
-    /// Makes the actor for the member of `group` at `index`.
-    pub fn new(state: Arc<State>, group: Arc<[Client]>, index: usize) -> (Self, watch::Receiver<Progress>) {
-        let client = group[index].clone();
+    /// Makes the actor for one metadata server. Of which group that server is, its handshake will tell.
+    pub fn new(state: Arc<State>, client: Client) -> (Self, watch::Receiver<Progress>) {
         let address = client.address().to_owned();
         let (progress, seen) = watch::channel(Progress::default());
-        (Self { state, index, address, client, group, progress, is_displaced: AtomicBool::new(false) }, seen)
+        let (part, is_displaced) = (OnceLock::new(), AtomicBool::new(false));
+        (Self { state, address, client, part, progress, is_displaced }, seen)
+    }
+
+    /// The pool that the server has named before in the life of this process, if it has.
+    pub(super) fn part(&self) -> Option<&Part> {
+        self.part.get()
+    }
+
+    /// Makes the server a member of a pool, at its first handshake.
+    pub(super) fn take_part(&self, pool: Arc<Pool>) -> &Part {
+        self.part.get_or_init(|| {
+            let member = Member { client: self.client.clone(), progress: self.progress.subscribe() };
+            let place = pool.join(member);
+            Part { pool, place }
+        })
     }
 
     /// Runs until it is dropped.
@@ -158,10 +175,10 @@ impl Actor {
     }
 
     async fn begin(&self) -> Result<Session, Failure> {
-        let (pool, registration) = self.shake_hands().await?;
+        let (Part { pool, place }, registration) = self.shake_hands().await?;
         let registration = self.register(registration).await?;
-        let queue = pool.reporter.queue(self.index).clone();
-        let session = Session { registration, pool, queue };
+        let queue = pool.reporter.queue(place);
+        let session = Session { registration, pool, place, queue };
         // The full report tells what these would.
         session.queue.clear();
         self.report_in_turn(&session).await?;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 impl Actor {
     /// Carries out a command, or sets it off. Only the active server is obeyed, by its mandate, but for the call to
-    /// register, which everybody may make.
+    /// register, which everybody may make. Commands about blocks count for the pool of the server's group alone. Those
+    /// about this whole server (its end, its rate of balancing) count from the active of any group.
     pub(super) fn obey(
         &self,
         session: &Session,
@@ -32,7 +33,7 @@ impl Actor {
             Type::BlockRecoveryCommand => {
                 for order in command.recovery_cmd.iter().flat_map(|command| &command.blocks) {
                     if let Some(pool) = self.own_pool(session, &order.block.b.pool_id) {
-                        recovery::start(&self.state, pool, self.index, order.clone());
+                        recovery::start(&self.state, pool, session.place, order.clone());
                     }
                 }
                 Ok(())
@@ -51,7 +52,8 @@ impl Actor {
         }
     }
 
-    /// The pool that an order names. The server's mandate is good for its own pool alone.
+    /// The pool that an order names, if it is the server's own: its mandate is good for no other. The same number may be
+    /// that of another block in another pool.
     fn own_pool<'a>(&self, session: &'a Session, id: &str) -> Option<&'a Arc<Pool>> {
         let served = self.state.pool(id).is_ok_and(|pool| Arc::ptr_eq(pool, &session.pool));
         if !served {

@@ -45,7 +45,7 @@ impl Actor {
             let answer: Result<BlockReportResponseProto, _> = self.client.call("blockReport", &request).await;
             let answer = answer.map_err(|error| self.give_up(error))?;
             if let Some(command) = answer.cmd {
-                self.obey(session, &command, session.pool.leadership.mandate_of(self.index))?;
+                self.obey(session, &command, session.pool.leadership.mandate_of(session.place))?;
             }
         }
         tracing::info!(server = %self.address, replicas = replica_count, "sent a full block report");

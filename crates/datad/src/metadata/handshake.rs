@@ -1,7 +1,7 @@
 //! The first words with a metadata server: whose it is, and who we are.
 
-use super::actor::{Actor, Failure};
-use crate::{convert, pool::Pool};
+use super::actor::{Actor, Failure, Part};
+use crate::convert;
 use base::level::RELEASE;
 use blockstore::{OpenError, PoolInfo, layout::LAYOUT_VERSION};
 use proto::hdfs::{
@@ -15,19 +15,38 @@ use std::sync::{Arc, atomic::Ordering};
 pub const SOFTWARE_VERSION: &str = "3.5.0";
 
 impl Actor {
-    /// Learns the cluster and serves its block pool; the registration is what this server calls itself from now on.
-    pub(super) async fn shake_hands(&self) -> Result<(Arc<Pool>, DatanodeRegistrationProto), Failure> {
+    /// Learns the cluster and serves the block pool that the metadata server names; the registration is what this
+    /// server calls itself from now on.
+    pub(super) async fn shake_hands(&self) -> Result<(Part, DatanodeRegistrationProto), Failure> {
         let answer: VersionResponseProto =
             self.client.call("versionRequest", &VersionRequestProto {}).await?;
         let info = answer.info;
         let pool = pool_info(&info)?;
+        self.refuse_other_pool(&pool)?;
+        // Not on the store's own thread, where the other pools' heartbeats would wait for it: it reads all names of the pool.
         let store = self
             .state
-            .in_office(move |volumes| volumes.serve_pool(&pool))
+            .apart(move |volumes| volumes.serve_pool(&pool))
             .await
+            .map_err(|error| Failure::Transient(format!("the pool is not opened: {error}")))?
             .map_err(|error| self.refuse_cluster(&error))?;
-        let pool = self.state.serve(store, &self.group).map_err(|error| Failure::Fatal(error.to_string()))?;
-        Ok((pool, self.registration(&info)))
+        let pool = self.state.serve(store).map_err(|error| Failure::Fatal(error.to_string()))?;
+        Ok((self.take_part(pool).clone(), self.registration(&info)))
+    }
+
+    /// Refuses a metadata server that has changed its pool, so that no news of the one goes out as news of the other.
+    fn refuse_other_pool(&self, now: &PoolInfo) -> Result<(), Failure> {
+        let Some(Part { pool, .. }) = self.part() else { return Ok(()) };
+        let before = pool.store.info();
+        // Another cluster is refused for that, by the store.
+        if before.pool == now.pool || before.cluster != now.cluster {
+            return Ok(());
+        }
+        Err(Failure::Fatal(format!(
+            "metadata server {}: its block pool is {}, and was {}: it was formatted anew, or another server has its address. \
+             The replicas of the old pool stay on the disks. To serve the new one, start this data server again",
+            self.address, now.pool, before.pool
+        )))
     }
 
     /// Registers this server. The answer names it as it is known from now on: by the address that it spoke from.

@@ -1,7 +1,7 @@
 //! "I am here, with so much room": and what is ordered in answer.
 
 use super::actor::{Actor, Failure, Session};
-use crate::convert;
+use crate::{convert, pool::Pool};
 use blocks::{Claim, Obeyed};
 use blockstore::StorageReport;
 use proto::hdfs::{
@@ -23,7 +23,7 @@ impl Actor {
             self.state.in_office(|volumes| (volumes.storage_reports(), volumes.failed_volumes())).await;
         let request = HeartbeatRequestProto {
             registration: session.registration.clone(),
-            reports: reports.iter().map(storage_report).collect(),
+            reports: reports.iter().map(|report| storage_report(report, &session.pool)).collect(),
             xmits_in_progress: Some(self.state.copy_count() as u32),
             xceiver_count: Some(self.state.transfer_count() as u32),
             failed_volumes: Some(failed.len() as u32),
@@ -41,7 +41,7 @@ impl Actor {
         let answer = self.send_heartbeat(&request).await?;
         let status = &answer.ha_status;
         let claim = Claim { is_active: status.state() == HaState::Active, number: status.txid };
-        let obeyed = session.pool.leadership.observe(self.index, claim);
+        let obeyed = session.pool.leadership.observe(session.place, claim);
         if let Some(Obeyed { mandate, is_new: true }) = obeyed {
             tracing::info!(server = %self.address, epoch = mandate.epoch(), "this is the active metadata server now");
             session.queue.request_full_report();
@@ -71,15 +71,16 @@ impl Actor {
     }
 }
 
+/// The figures are the volume's, on which all pools lie; only what the pool has there is told for itself.
 #[allow(deprecated, reason = "storageUuid is required on the wire, though servers read storage.storageUuid")]
-fn storage_report(report: &StorageReport) -> StorageReportProto {
+fn storage_report(report: &StorageReport, pool: &Pool) -> StorageReportProto {
     StorageReportProto {
         storage_uuid: report.storage_id.to_string(),
         failed: Some(false),
         capacity: Some(report.capacity_bytes),
         dfs_used: Some(report.used_bytes),
         remaining: Some(report.remaining_bytes),
-        block_pool_used: Some(report.used_bytes),
+        block_pool_used: Some(pool.store.used_bytes(report.volume)),
         storage: Some(convert::storage_to_proto(&report.storage_id, report.storage_type)),
         non_dfs_used: Some(report.non_dfs_used_bytes),
         mount: None,

@@ -12,3 +12,4 @@ pub mod handshake;
 pub mod heartbeat;
 pub mod incremental_report;
 pub mod leadership;
+pub mod progress;

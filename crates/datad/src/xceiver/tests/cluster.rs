@@ -1,6 +1,13 @@
 //! The servers and blocks of the tests, and the part of a metadata service in mending pipelines.
 
-use crate::{config::DataConfig, identity::Identity, pool::Pool, state::State, xceiver};
+use crate::{
+    config::DataConfig,
+    identity::Identity,
+    metadata::progress::Progress,
+    pool::{Member, Pool},
+    state::State,
+    xceiver,
+};
 use blockstore::{BlockStore, PoolInfo, StoreConfig, VolumeConfig};
 use bytes::{Bytes, BytesMut};
 use client::block::{BlockOptions, BlockReader, BlockWriter, PipelineKeeper};
@@ -51,10 +58,11 @@ impl Server {
             ipc_port: 0,
             http_port: 0,
         };
-        let metadata_server =
+        let client =
             Client::connect("127.0.0.1:1", proto::protocol::DATANODE, "test", ClientOptions::default());
+        let (_, progress) = tokio::sync::watch::channel(Progress::default());
         let state = Arc::new(State::new(Env::production(), config, volumes, identity));
-        state.serve(pool, &[metadata_server].into()).unwrap();
+        state.serve(pool).unwrap().join(Member { client, progress });
         let task = tokio::spawn(xceiver::serve(state.clone(), listener));
         Self { state, task, directory }
     }
