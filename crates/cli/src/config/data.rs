@@ -17,7 +17,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "data_dirs", hadoop: Some(("dfs.datanode.data.dir", Same)), kind: Texts, default: "",
         help: "Directories for blocks, one a disk; `[SSD]/path` names the medium." },
     Key { name: "metadata_servers", hadoop: None, kind: Texts, default: "127.0.0.1:8020",
-        help: "host:port of each metadata server." },
+        help: "host:port of each metadata server, of all groups and namespaces that are served." },
     Key { name: "transfer_address", hadoop: Some(("dfs.datanode.address", Same)), kind: Address, default: "127.0.0.1:9866",
         help: "Where blocks are sent and fetched." },
     Key { name: "ipc_address", hadoop: Some(("dfs.datanode.ipc.address", Same)), kind: Address, default: "127.0.0.1:9867",
