@@ -3,11 +3,15 @@
 mod cluster;
 
 use base::{ClientId, GroupId};
+use blockstore::VolumeConfig;
+use client::{Config, CreateOptions, FileSystem};
 use cluster::{
     Cluster, Plan,
     files::{client_at, create_request, numbered, repeated},
-    mkdirs_request, refused, until,
+    mkdirs_request, page, refused, until,
 };
+use datad::{DataConfig, DataServer};
+use env::Env;
 use proto::{clover::admin as a, exception, hdfs as p};
 use rpc::{CallError, Client};
 use std::collections::BTreeMap;
@@ -284,5 +288,61 @@ async fn files_outlive_the_actives_of_both_groups() {
         digest(&two.first).is_some() && digest(&two.first) == digest(&two.second)
     })
     .await;
+    two.end().await;
+}
+
+/// A data server has both groups' pools. Files with blocks are written, read, appended to and deleted by a client that knows of one nameservice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn files_with_blocks_are_in_the_pool_of_their_home() {
+    let two = Two::start(2, 2).await;
+    let directory = tempfile::tempdir().unwrap();
+    let volume: VolumeConfig = directory.path().to_str().unwrap().parse().unwrap();
+    let addresses = [&two.first, &two.second]
+        .into_iter()
+        .flat_map(|cluster| cluster.running().into_iter().map(|member| cluster.address(member).to_string()));
+    let config =
+        DataConfig { heartbeat_interval_ms: 100, ..DataConfig::new(vec![volume], addresses.collect()) };
+    let server = DataServer::start(Env::production(), config).await.unwrap();
+    until("both groups know the data server", async || {
+        page(server.http_addr(), "/health").await.unwrap().contains("\"metadata_servers\":\"4 of 4\"")
+    })
+    .await;
+    for group in [1, 2] {
+        let open = p::SetPermissionRequestProto {
+            src: two.of(group, 0).into(),
+            permission: p::FsPermissionProto { perm: 0o777 },
+        };
+        let _: p::SetPermissionResponseProto =
+            two.first.client(1).call("setPermission", &open).await.unwrap();
+    }
+    let doors =
+        [two.first.address(1), two.first.address(2), two.second.address(ELEVENTH), two.second.address(12)];
+    for (number, door) in doors.into_iter().enumerate() {
+        let fs = FileSystem::connect(&format!("hdfs://{door}"), &Config::new()).unwrap();
+        for group in [1, 2] {
+            let path = format!("{}/f{number}", two.of(group, 0));
+            let bytes: Vec<u8> = (0..300_000).map(|at| (at / 7 + number + group as usize) as u8).collect();
+            let options =
+                CreateOptions { replication: Some(1), block_size: Some(1 << 20), ..CreateOptions::default() };
+            let mut writer = fs.create(&path, &options).await.unwrap();
+            writer.write(&bytes).await.unwrap();
+            writer.close().await.unwrap();
+            let mut writer = fs.append(&path, false).await.unwrap();
+            writer.write(b"and more").await.unwrap();
+            writer.close().await.unwrap();
+            let read = fs.open(&path).await.unwrap().read_at(0, usize::MAX).await.unwrap();
+            assert!(read == [&bytes[..], b"and more"].concat());
+            let block = fs.block_locations(&path, 0, 1).await.unwrap().blocks.remove(0).b;
+            let home = if group == 1 { &two.first } else { &two.second };
+            assert_eq!(block.pool_id, &*home.server(home.running()[0]).cluster().block_pool);
+        }
+        let (from, to) = (format!("{}/f{number}", two.of(2, 0)), format!("{}/g{number}", two.of(2, 0)));
+        fs.rename(&from, &to, false).await.unwrap();
+        assert!(fs.delete(&to, false).await.unwrap());
+        assert_eq!(fs.open(&format!("{}/f{number}", two.of(1, 0))).await.unwrap().length(), 300_008);
+    }
+    until("the deleted files' replicas are gone", async || server.state().replica_count() == doors.len())
+        .await;
+    server.shutdown().await;
     two.end().await;
 }
