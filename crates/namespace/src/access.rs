@@ -139,12 +139,26 @@ impl<'a> Access<'a> {
         ))
     }
 
-    pub fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
-        let directory = ns.attributes_at(parent, self.snapshot);
+    /// The denial for a file that another group has: only that group knows its name.
+    pub fn sticky_denial_elsewhere(&self, ns: &Namespace, parent: u32, path: &str) -> FsError {
+        FsError::AccessDenied(format!(
+            "Permission denied by sticky bit: user={}, path=a file of another user, parent=\"{path}\":{}",
+            self.caller.user,
+            self.inode_text(ns, parent)
+        ))
+    }
+
+    /// Whether a sticky bit protects what others than the caller own in the directory.
+    pub fn is_sticky_for_others(&self, ns: &Namespace, directory: u32) -> bool {
+        let directory = ns.attributes_at(directory, self.snapshot);
         self.enabled
             && !self.is_superuser
             && directory.mode & STICKY != 0
             && *directory.owner != *self.caller.user
+    }
+
+    pub fn is_sticky_violated(&self, ns: &Namespace, parent: u32, child: u32) -> bool {
+        self.is_sticky_for_others(ns, parent)
             && *ns.attributes_at(child, self.snapshot).owner != *self.caller.user
     }
 }

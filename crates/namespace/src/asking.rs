@@ -17,6 +17,14 @@ impl Context<'_> {
         self.ask(ns, ns.tree.inode(directory).id(), |directory| Question::HasFiles { directory })
     }
 
+    /// Whether the home of a directory, if it is another group, has a file there that is not the caller's.
+    pub(crate) fn has_files_of_others(&self, ns: &Namespace, directory: u32) -> bool {
+        self.ask(ns, ns.tree.inode(directory).id(), |directory| Question::HasFilesOfOthers {
+            directory,
+            user: (&*self.caller.user).into(),
+        })
+    }
+
     fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {
         match self.told.filter(|_| ns.group() == GroupId::ROOT && ns.home_of(directory) != GroupId::ROOT) {
             Some(told) => told.ask(question(directory)),

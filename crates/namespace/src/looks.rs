@@ -55,9 +55,10 @@ impl Question {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Rights(Result<(), Denial>),
+    /// The directories about whose files other groups have to be asked: they allow not everything, or have a sticky bit.
+    Rights(Result<Arc<[InodeId]>, Denial>),
     Amounts(Amounts),
 }
 
@@ -68,6 +69,8 @@ pub(crate) enum Denial {
     OfDirectory(InodeId),
     /// The sticky bit of the directory protects this child of it.
     BySticky { parent: InodeId, child: InodeId },
+    /// The sticky bit of the directory protects a file that another group has.
+    ByStickyElsewhere(InodeId),
 }
 
 /// The answers that were found for one request. A plan that is given them with its [`crate::Context`] looks at small subtrees only.
@@ -119,7 +122,7 @@ impl Looks {
     ) -> Option<Answer> {
         let known = self.found.iter().rev().find(|(asked, _, watch)| *asked == question && watch.is_intact());
         if let Some((_, answer, _)) = known {
-            return Some(*answer);
+            return Some(answer.clone());
         }
         if self.wanted.get().is_some() {
             return None;

@@ -22,6 +22,8 @@ pub enum Question {
     HasFile { directory: InodeId, name: Box<str> },
     /// Whether any file is in the directory.
     HasFiles { directory: InodeId },
+    /// Whether any file is in the directory that this user does not own.
+    HasFilesOfOthers { directory: InodeId, user: Box<str> },
 }
 
 /// What homes have told, and what a plan has asked beyond that.
@@ -37,7 +39,9 @@ pub struct Told {
 impl Question {
     pub fn directory(&self) -> InodeId {
         match self {
-            Self::HasFile { directory, .. } | Self::HasFiles { directory } => *directory,
+            Self::HasFile { directory, .. }
+            | Self::HasFiles { directory }
+            | Self::HasFilesOfOthers { directory, .. } => *directory,
         }
     }
 
@@ -45,7 +49,7 @@ impl Question {
     pub fn mark(&self) -> directory_log::Mark {
         match self {
             Self::HasFile { directory, name } => Mark::entry(*directory, name.as_bytes()).into(),
-            Self::HasFiles { directory } => files_of(*directory),
+            Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => files_of(*directory),
         }
     }
 }
@@ -62,6 +66,11 @@ impl Field for Question {
                 out.byte(2);
                 out.number(directory.0);
             }
+            Self::HasFilesOfOthers { directory, user } => {
+                out.byte(3);
+                out.number(directory.0);
+                out.bytes(user.as_bytes());
+            }
         }
     }
 
@@ -69,13 +78,18 @@ impl Field for Question {
         let kind = input.byte()?;
         let directory = InodeId(input.number()?);
         match kind {
-            1 => match std::str::from_utf8(input.bytes()?) {
-                Ok(name) => Ok(Self::HasFile { directory, name: name.into() }),
-                Err(_) => Err(input.malformed("a name that is no text")),
-            },
+            1 => Ok(Self::HasFile { directory, name: text(input)? }),
+            3 => Ok(Self::HasFilesOfOthers { directory, user: text(input)? }),
             2 => Ok(Self::HasFiles { directory }),
             _ => Err(input.malformed("a question of a kind that is not known")),
         }
+    }
+}
+
+fn text(input: &mut Reader<'_>) -> Result<Box<str>, DecodeError> {
+    match std::str::from_utf8(input.bytes()?) {
+        Ok(text) => Ok(text.into()),
+        Err(_) => Err(input.malformed("a name that is no text")),
     }
 }
 
@@ -136,6 +150,10 @@ impl Told {
 }
 
 impl Namespace {
+    fn files_in(&self, directory: u32) -> impl Iterator<Item = u32> {
+        self.tree.children_of(directory, 0).filter(|child| self.tree.inode(*child).is_file())
+    }
+
     /// The answer to a question. `None`: this group is not the directory's home.
     pub fn tell(&self, question: &Question) -> Option<bool> {
         let directory = question.directory();
@@ -148,8 +166,9 @@ impl Namespace {
             Question::HasFile { name, .. } => {
                 self.tree.child(handle, name.as_bytes()).is_some_and(|child| self.tree.inode(child).is_file())
             }
-            Question::HasFiles { .. } => {
-                self.tree.children_of(handle, 0).any(|child| self.tree.inode(child).is_file())
+            Question::HasFiles { .. } => self.files_in(handle).next().is_some(),
+            Question::HasFilesOfOthers { user, .. } => {
+                self.files_in(handle).any(|file| *self.tree.attributes_of(file).owner != **user)
             }
         })
     }

@@ -20,6 +20,8 @@ pub(crate) struct SubtreeCheck {
     stack: Vec<InodeId>,
     /// The directory that is being looked at.
     begun: Option<Begun>,
+    /// Directories that would be denied, if another group had files there: some file, or one of another user.
+    elsewhere: Vec<InodeId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +50,14 @@ impl SubtreeCheck {
             ignore_empty,
             stack: top.into_iter().collect(),
             begun: None,
+            elsewhere: Vec::new(),
         }
     }
 
     /// A check whether everything is allowed in all directories that are not empty, from this one down.
     pub fn of_all_rights(top: InodeId) -> Self {
-        Self { top, path: String::new(), action: ALL, ignore_empty: true, stack: vec![top], begun: None }
+        let (path, stack, elsewhere) = (String::new(), vec![top], Vec::new());
+        Self { top, path, action: ALL, ignore_empty: true, stack, begun: None, elsewhere }
     }
 
     /// Whether the caller has all rights in what is to be checked: known from a look, or found by one.
@@ -69,15 +73,31 @@ impl SubtreeCheck {
             None => look(usize::MAX),
         };
         match answer {
-            Some(Answer::Rights(rights)) => rights,
+            Some(Answer::Rights(rights)) => Self::ask_homes(ns, ctx, &rights?),
             _ => Ok(()),
         }
+    }
+
+    /// What this tree cannot deny, because others have the files.
+    fn ask_homes(ns: &Namespace, ctx: &Context<'_>, directories: &[InodeId]) -> Result<(), Denial> {
+        let access = Access::new(ctx);
+        for id in directories {
+            let Some(directory) = ns.handle(*id) else { continue };
+            if !access.may(ns, directory, ALL) {
+                if ctx.has_files(ns, directory) {
+                    return Err(Denial::OfDirectory(*id));
+                }
+            } else if ctx.has_files_of_others(ns, directory) {
+                return Err(Denial::ByStickyElsewhere(*id));
+            }
+        }
+        Ok(())
     }
 
     /// Looks at `count_max` inodes at most. `None` while some are left.
     pub fn rights(&mut self, ns: &Namespace, access: &Access<'_>, count_max: usize) -> Option<Answer> {
         match self.look(ns, access, count_max) {
-            Ok(is_over) => is_over.then_some(Answer::Rights(Ok(()))),
+            Ok(is_over) => is_over.then(|| Answer::Rights(Ok(self.elsewhere.as_slice().into()))),
             Err(denial) => Some(Answer::Rights(Err(denial))),
         }
     }
@@ -135,12 +155,17 @@ impl SubtreeCheck {
         }
     }
 
-    fn begin(&self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> Result<Begun, Denial> {
+    fn begin(&mut self, ns: &Namespace, access: &Access<'_>, id: InodeId) -> Result<Begun, Denial> {
         if let Some(directory) = ns.handle(id) {
             let is_empty = ns.tree.inode(directory).children_count() == 0;
             let is_free = is_empty && self.ignore_empty;
             if !is_free && !access.may(ns, directory, self.action) {
                 return Err(Denial::OfDirectory(id));
+            }
+            let depends_on_files = (is_free && !access.may(ns, directory, self.action))
+                || access.is_sticky_for_others(ns, directory);
+            if depends_on_files && self.ignore_empty && ns.home_of(id) != ns.group() {
+                self.elsewhere.push(id);
             }
         }
         Ok(Begun { directory: id, after: Vec::new(), below: Vec::new() })
@@ -152,6 +177,10 @@ impl SubtreeCheck {
             Denial::OfDirectory(id) => {
                 let directory = ns.expect(id);
                 access.denial(ns, directory, &ns.last_path_of(directory), self.action)
+            }
+            Denial::ByStickyElsewhere(id) => {
+                let directory = ns.expect(id);
+                access.sticky_denial_elsewhere(ns, directory, &ns.last_path_of(directory))
             }
             Denial::BySticky { parent, child } => {
                 self.sticky_denial(ns, access, ns.expect(parent), ns.expect(child))
