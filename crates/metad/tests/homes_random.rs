@@ -42,12 +42,14 @@ enum Request {
     SetReplication(String),
     Status(String),
     List(String),
+    Sum(String),
+    Usage(String),
 }
 
 fn some_request(dice: &mut Dice) -> Request {
     let (path, other) = (dice.path(), dice.path());
     let coin = dice.below(2) == 0;
-    match dice.below(24) {
+    match dice.below(27) {
         0..4 => Request::Mkdirs(path, coin),
         4..8 => Request::Create { path, overwrite: dice.below(3) == 0, parents: coin },
         8 => Request::Close(path),
@@ -59,6 +61,8 @@ fn some_request(dice: &mut Dice) -> Request {
         18 => Request::SetTimes(path),
         19 => Request::SetReplication(path),
         20..22 => Request::Status(path),
+        22 => Request::Sum(path),
+        23 => Request::Usage(path),
         _ => Request::List(path),
     }
 }
@@ -143,6 +147,16 @@ async fn answer(client: &Client, request: &Request) -> String {
             )
         }
         Request::List(path) => told(list(client, path).await),
+        Request::Sum(path) => {
+            let request = p::GetContentSummaryRequestProto { path: path.clone() };
+            let answer: Result<p::GetContentSummaryResponseProto, _> =
+                client.call("getContentSummary", &request).await;
+            told(answer)
+        }
+        Request::Usage(path) => {
+            let request = p::GetQuotaUsageRequestProto { path: path.clone() };
+            told(client.call::<_, p::GetQuotaUsageResponseProto>("getQuotaUsage", &request).await)
+        }
     }
 }
 

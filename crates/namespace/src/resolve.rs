@@ -125,6 +125,9 @@ pub(crate) fn resolve<'p>(
         resolved.check_traverse(ns, access)?;
     }
     resolved.check_not_blocked(purpose)?;
+    if purpose == Purpose::Create && resolved.target.is_none() && resolved.parent().is_none() {
+        resolved.check_not_blocked_elsewhere(ns, ctx)?;
+    }
     if purpose != Purpose::Read {
         resolved.check_writable()?;
     }
@@ -175,7 +178,7 @@ impl Resolved<'_> {
     }
 
     /// As [`Self::check_not_blocked`], for a file that another group has in place of the first directory that is missing.
-    pub fn check_not_blocked_elsewhere(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
+    fn check_not_blocked_elsewhere(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
         match self.missing().next().filter(|name| ctx.has_file(ns, self.ancestor, name)) {
             Some(_) => {
                 let file = self.path.prefix(self.ancestor_depth + 1);

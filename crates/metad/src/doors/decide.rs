@@ -64,8 +64,12 @@ impl Looked {
                 Some(block) => GroupId(GroupId::ROOT.0 + u32::from(BlockId(block).pool_number())),
                 None => GroupId::ROOT,
             }),
-            // The door has told all groups.
-            Class::Every if method.name == "renewLease" && *is_forwarded => Decision::Group(tree.group()),
+            // The door asks all groups, and puts their answers together. Each answers for itself.
+            Class::Every if *is_forwarded => Decision::Group(tree.group()),
+            // A sum that is about one file is its home's.
+            Class::Every if subject.paths.first().is_some_and(|path| !tree.is_directory(path)) => {
+                self.among_homes(tree)
+            }
             Class::Member | Class::Any | Class::Ordered | Class::Root | Class::Every | Class::Stream => {
                 Decision::Group(GroupId::ROOT)
             }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Before a call is carried out in the writer's turn. `None`: it waits, is refused, or goes to another group.
 pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier) -> Option<(Call, Replier)> {
-    if !core.partition.has_homes() {
+    if is_alone(core) {
         return Some((call, reply));
     }
     let Some(looked) = Looked::at(&call) else { return Some((call, reply)) };
@@ -76,12 +76,13 @@ pub fn look(
     reply: Replier,
     sight: &Sight<'_>,
 ) -> Option<Replier> {
-    if !core.partition.has_homes() {
+    if is_alone(core) {
         return Some(reply);
     }
-    let Some(looked) = Looked::at(call).filter(|looked| looked.method.class == Class::Home) else {
+    let Some(looked) = Looked::at(call) else { return Some(reply) };
+    if looked.method.class != Class::Home {
         return Some(reply);
-    };
+    }
     let marks = |seen: &mut Vec<Mark>| {
         let mut marks = Vec::new();
         let is_known = sight.clone().marks(tree, &mut marks);
@@ -89,6 +90,22 @@ pub fn look(
         is_known
     };
     pass(core, tree, CallKind::Read, &looked, call.clone(), reply, marks).map(|(_, reply)| reply)
+}
+
+/// Before a walk through a great deal of the tree. It shows everything that was visible when it began, so it waits for all that is in doubt then;
+/// what changes while it goes on is in it or not.
+pub fn walk(core: &Arc<Core>, tree: &Namespace, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+    if is_alone(core) {
+        return Some((call, reply));
+    }
+    let Some(looked) = Looked::at(&call) else { return Some((call, reply)) };
+    pass(core, tree, CallKind::Read, &looked, call, reply, |_| false)
+}
+
+/// Whether this group decides everything, and there is no other one that holds files.
+fn is_alone(core: &Core) -> bool {
+    // Another group than the root group may be late to hear of its slots.
+    core.cluster.group == GroupId::ROOT && !core.partition.has_homes()
 }
 
 fn pass(

@@ -5,6 +5,7 @@
 
 pub mod decide;
 pub mod gate;
+mod gather;
 pub mod route;
 
 use crate::{

@@ -1,10 +1,10 @@
 //! Where a call of a client goes that has just come in.
 
-use super::decide::{Decision, Looked};
-use crate::{
-    core::Core,
-    forward::{self, Fate},
+use super::{
+    decide::{Decision, Looked},
+    gather::gather,
 };
+use crate::{core::Core, forward};
 use base::GroupId;
 use rpc::{Call, Replier};
 use serving::admission;
@@ -26,16 +26,14 @@ pub fn connect(core: &Arc<Core>) {
 }
 
 /// The call, if this group answers it as far as is known here; the group's active looks again. `None`: another group does, and has it.
-pub fn route(core: &Arc<Core>, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Call, Replier)> {
     let own = core.cluster.group;
     if own == GroupId::ROOT && !core.partition.has_homes() {
         return Some((call, reply));
     }
     let group = match Looked::at(&call) {
         Some(looked) => {
-            if looked.method.name == "renewLease" && !call.is_forwarded {
-                renew_everywhere(core, &call);
-            }
+            (call, reply) = gather(core, &looked, call, reply)?;
             match looked.decision(&core.partition.tree().namespace) {
                 None => own,
                 Some(Decision::Group(group) | Decision::Refused(group, _)) => group,
@@ -60,27 +58,5 @@ pub fn send_on(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
     match &core.doors {
         Some(doors) => doors.pass(group, call, reply.unwatched()),
         None => reply.fs_error(&admission::no_door(call.method, core.cluster.group)),
-    }
-}
-
-/// A client says that it is still writing. All groups in which it may have files hear of it; the root group's answer is the client's.
-fn renew_everywhere(core: &Arc<Core>, call: &Call) {
-    let groups = core.partition.tree().namespace.homes();
-    for group in groups.into_iter().filter(|group| *group != GroupId::ROOT) {
-        let unheard = Replier::captured(|_| ());
-        let copy = call.clone();
-        if group != core.cluster.group {
-            send_on(core, group, copy, unheard);
-        } else {
-            let serving = core.clone();
-            // As a call that another server has passed on: it is for this group.
-            let serve = move |call: Call, reply: Replier| {
-                (serving.answer)(&serving, Call { is_forwarded: true, ..call }, reply);
-            };
-            match core.partition.member.is_serving() {
-                true => serve(copy, unheard),
-                false => core.partition.forwarder.take(copy, unheard, Fate::NotBegun, Box::new(serve)),
-            }
-        }
     }
 }

@@ -165,9 +165,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     if let Some(target) = resolved.target.filter(|_| !overwrite) {
         return Err(exists_error(ns, ctx, req, target, resolved.path.as_str()));
     }
-    if resolved.target.is_none() && resolved.parent().is_none() {
-        resolved.check_not_blocked_elsewhere(ns, ctx)?;
-    }
     entry_limits::check_objects(ns, ctx)?;
     let storage_policy = own_policy(ns, req, &resolved)?;
     let inherited = Modes::new(ns.tree.attributes_of(resolved.ancestor).mode, None, false).of_ancestor();

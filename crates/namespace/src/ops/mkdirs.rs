@@ -82,12 +82,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         }
         return Ok(Planned::NoChange(Reply::Bool(true)));
     }
-    match resolved.parent() {
-        Some(parent) if ctx.has_file(ns, parent, resolved.path.name()) => {
-            return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", req.path)));
-        }
-        Some(_) => {}
-        None => resolved.check_not_blocked_elsewhere(ns, ctx)?,
+    if resolved.parent().is_some_and(|parent| ctx.has_file(ns, parent, resolved.path.name())) {
+        return Err(FsError::AlreadyExists(format!("Path is not a directory: {}", req.path)));
     }
     entry_limits::check_text("name of the user", &ctx.caller.user)?;
     access.check_ancestor(ns, &resolved, WRITE)?;

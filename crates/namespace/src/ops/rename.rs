@@ -59,9 +59,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         Some(_) => format!("{}/{name}", destination.path.as_str()),
         None => destination.path.as_str().into(),
     };
-    if destination.target.is_none() && destination.parent().is_none() {
-        destination.check_not_blocked_elsewhere(ns, ctx)?;
-    }
     access.check_parent_write(ns, &source)?;
     match into {
         Some(directory) => {

@@ -38,9 +38,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
     let destination = resolve(ns, ctx, &access, &req.destination, Purpose::Create)?;
     source.check_unprotected(ns, ctx)?;
-    if destination.target.is_none() && destination.parent().is_none() {
-        destination.check_not_blocked_elsewhere(ns, ctx)?;
-    }
     access.check_parent_write(ns, &source)?;
     if req.to_trash {
         access.check_subtree(ns, ctx, &source)?;

@@ -1,0 +1,238 @@
+//! Calls that concern all groups: each answers for itself, and the door puts the answers together.
+
+use super::{decide::Looked, route};
+use crate::{core::Core, forward::Fate};
+use base::{FsError, GroupId};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use prost::Message;
+use proto::hdfs as p;
+use rpc::{Answer, Call, NoResponse, Replier, RpcError};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The answers to the parts of a call, by group.
+type Parts = BTreeMap<GroupId, Bytes>;
+
+/// Puts answers together.
+type Merge = fn(Parts) -> Result<Bytes, prost::DecodeError>;
+
+/// How the answers of all groups become one. `None`: the root group alone answers the method.
+fn merge_of(method: &str) -> Option<Merge> {
+    Some(match method {
+        "getContentSummary" => content_summary,
+        "getQuotaUsage" => quota_usage,
+        "getFsStats" => fs_stats,
+        "getFsReplicatedBlockStats" => replicated_block_stats,
+        // In safe mode if any group is, after an order as after a question.
+        "setSafeMode" => safe_mode,
+        "saveNamespace"
+        | "rollEdits"
+        | "restoreFailedStorage"
+        | "finalizeUpgrade"
+        | "metaSave"
+        | "setBalancerBandwidth"
+        | "renewLease" => of_root,
+        _ => return None,
+    })
+}
+
+/// Asks all groups that hold files, if the call concerns all of them. Gives the call back otherwise.
+pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+    let Some(merge) = merge_of(call.method).filter(|_| !call.is_forwarded) else {
+        return Some((call, reply));
+    };
+    let groups = {
+        let tree = core.partition.tree();
+        let is_of_one = looked.subject.paths.first().is_some_and(|path| !tree.namespace.is_directory(path));
+        match is_of_one || !tree.namespace.has_homes() {
+            // Its home alone knows the file, or the root group everything.
+            true => return Some((call, reply)),
+            false => tree.namespace.homes(),
+        }
+    };
+    let questions = questions_of(&call);
+    let last = questions.len() - 1;
+    let gathering = Arc::new(Mutex::new(Gathering {
+        waiting: groups.len() * questions.len(),
+        parts: Parts::new(),
+        refusal: None,
+        merge,
+        reply: Some(reply.unwatched()),
+    }));
+    for group in groups {
+        for (order, question) in questions.iter().enumerate() {
+            let gathering = gathering.clone();
+            let take = move |answer| gathering.lock().take(group, order, order == last, answer);
+            ask(core, group, question.clone(), Replier::captured(take));
+        }
+    }
+    None
+}
+
+/// The questions to each group; the answers to the last one count, and a refusal of any. The numbers of files and of directories are told apart in
+/// a summary only, and who may ask for a usage is checked more strictly.
+fn questions_of(call: &Call) -> Vec<Call> {
+    match call.method {
+        "getQuotaUsage" => vec![call.clone(), Call { method: "getContentSummary", ..call.clone() }],
+        _ => vec![call.clone()],
+    }
+}
+
+fn ask(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
+    if group != core.cluster.group {
+        return route::send_on(core, group, call, reply);
+    }
+    let serving = core.clone();
+    // As a call that another server has passed on: it is for this group alone.
+    let serve = move |call: Call, reply: Replier| {
+        (serving.answer)(&serving, Call { is_forwarded: true, ..call }, reply);
+    };
+    match core.partition.member.is_serving() || core.partition.forwarder.is_alone() {
+        true => serve(call, reply),
+        false => core.partition.forwarder.take(call, reply, Fate::NotBegun, Box::new(serve)),
+    }
+}
+
+struct Gathering {
+    waiting: usize,
+    parts: Parts,
+    /// The refusal of the first question that was refused, by the first group; that is the root group.
+    refusal: Option<((usize, GroupId), RpcError)>,
+    merge: Merge,
+    reply: Option<Replier>,
+}
+
+impl Gathering {
+    fn take(&mut self, group: GroupId, order: usize, counts: bool, answer: Answer) {
+        match answer.result {
+            Ok(part) if counts => _ = self.parts.insert(group, part),
+            Ok(_) => {}
+            Err(no_response) => {
+                let refusal = match no_response {
+                    NoResponse::Refused(error) => error,
+                    NoResponse::GivenUp => RpcError::from(&FsError::Retry(format!(
+                        "Group {group} has not answered; try again in a moment."
+                    ))),
+                };
+                if self.refusal.as_ref().is_none_or(|(of, _)| (order, group) < *of) {
+                    self.refusal = Some(((order, group), refusal));
+                }
+            }
+        }
+        self.waiting -= 1;
+        if let Some(reply) = self.reply.take_if(|_| self.waiting == 0) {
+            self.answer(reply);
+        }
+    }
+
+    fn answer(&mut self, reply: Replier) {
+        if let Some((_, refusal)) = self.refusal.take() {
+            return reply.error(refusal);
+        }
+        match (self.merge)(std::mem::take(&mut self.parts)) {
+            Ok(answer) => reply.ok_encoded(answer.len(), |out| out.extend_from_slice(&answer)),
+            Err(error) => reply.fs_error(&FsError::Io(format!("A group's answer cannot be read: {error}"))),
+        }
+    }
+}
+
+/// All have done it, and the root group's answer is the client's.
+fn of_root(mut parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    Ok(parts.remove(&GroupId::ROOT).unwrap_or_default())
+}
+
+fn safe_mode(parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    let mut result = false;
+    for part in parts.into_values() {
+        result |= p::SetSafeModeResponseProto::decode(part)?.result;
+    }
+    Ok(p::SetSafeModeResponseProto { result }.encode_to_vec().into())
+}
+
+/// All groups have all directories, so these count once; each group has its own files.
+fn summed(parts: Parts) -> Result<p::ContentSummaryProto, prost::DecodeError> {
+    let mut sum: Option<p::ContentSummaryProto> = None;
+    for part in parts.into_values() {
+        let part = p::GetContentSummaryResponseProto::decode(part)?.summary;
+        let Some(sum) = &mut sum else {
+            sum = Some(part);
+            continue;
+        };
+        sum.length += part.length;
+        sum.file_count += part.file_count;
+        sum.space_consumed += part.space_consumed;
+        let of_part = part.type_quota_infos.unwrap_or_default().type_quota_info;
+        match &mut sum.type_quota_infos {
+            Some(infos) => {
+                for info in of_part {
+                    let same = infos.type_quota_info.iter_mut().find(|known| known.r#type == info.r#type);
+                    if let Some(known) = same {
+                        known.consumed += info.consumed;
+                    }
+                }
+            }
+            None if of_part.is_empty() => {}
+            None => sum.type_quota_infos = Some(p::StorageTypeQuotaInfosProto { type_quota_info: of_part }),
+        }
+    }
+    Ok(sum.unwrap_or_default())
+}
+
+fn content_summary(parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    Ok(p::GetContentSummaryResponseProto { summary: summed(parts)? }.encode_to_vec().into())
+}
+
+fn quota_usage(parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    let sum = summed(parts)?;
+    let usage = p::QuotaUsageProto {
+        file_and_directory_count: sum.file_count + sum.directory_count,
+        quota: sum.quota,
+        space_consumed: sum.space_consumed,
+        space_quota: sum.space_quota,
+        type_quota_infos: sum.type_quota_infos,
+    };
+    Ok(p::GetQuotaUsageResponseProto { usage }.encode_to_vec().into())
+}
+
+/// All groups have the same data servers, whose capacity counts once; each has its own blocks.
+fn fs_stats(parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    let mut sum: Option<p::GetFsStatsResponseProto> = None;
+    for part in parts.into_values() {
+        let part = p::GetFsStatsResponseProto::decode(part)?;
+        let Some(sum) = &mut sum else {
+            sum = Some(part);
+            continue;
+        };
+        sum.under_replicated += part.under_replicated;
+        sum.corrupt_blocks += part.corrupt_blocks;
+        sum.missing_blocks += part.missing_blocks;
+        for (total, more) in [
+            (&mut sum.missing_repl_one_blocks, part.missing_repl_one_blocks),
+            (&mut sum.blocks_in_future, part.blocks_in_future),
+            (&mut sum.pending_deletion_blocks, part.pending_deletion_blocks),
+        ] {
+            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+        }
+    }
+    Ok(sum.unwrap_or_default().encode_to_vec().into())
+}
+
+fn replicated_block_stats(parts: Parts) -> Result<Bytes, prost::DecodeError> {
+    let mut sum = p::GetFsReplicatedBlockStatsResponseProto::default();
+    for part in parts.into_values() {
+        let part = p::GetFsReplicatedBlockStatsResponseProto::decode(part)?;
+        sum.low_redundancy += part.low_redundancy;
+        sum.corrupt_blocks += part.corrupt_blocks;
+        sum.missing_blocks += part.missing_blocks;
+        sum.missing_repl_one_blocks += part.missing_repl_one_blocks;
+        sum.blocks_in_future += part.blocks_in_future;
+        sum.pending_deletion_blocks += part.pending_deletion_blocks;
+        for (total, more) in [
+            (&mut sum.highest_prio_low_redundancy_blocks, part.highest_prio_low_redundancy_blocks),
+            (&mut sum.badly_distributed_blocks, part.badly_distributed_blocks),
+        ] {
+            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+        }
+    }
+    Ok(sum.encode_to_vec().into())
+}
