@@ -30,6 +30,8 @@ pub struct Recovered {
     pub entries: Vec<Entry>,
     /// Everything up to here is known to be visible. Less is safe, and costs waiting.
     pub visible: Dix,
+    /// Nobody can read entries up to here any more.
+    pub purged: Dix,
 }
 
 /// All that can wake a root.
@@ -129,6 +131,7 @@ impl Root {
         recovered: Recovered,
         claimed_at: Moment,
     ) -> Self {
+        let purged = recovered.purged;
         let tail = Tail::new(recovered.base, &recovered.entries);
         let mut visible = recovered.visible.max(recovered.base.dix).min(tail.end().dix);
         if settings.breaks(crate::broken::Broken::NewRootDoubtsNothing) {
@@ -154,7 +157,7 @@ impl Root {
             session_number: 0,
             own_lease_end: Moment::default(),
             ops: Ops::new(epoch),
-            purged: Dix(0),
+            purged,
             greeted_at: None,
             out: Vec::new(),
             is_to_be_sent: false,

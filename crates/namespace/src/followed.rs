@@ -113,6 +113,11 @@ impl Namespace {
         (base, kept.after(base.dix).cloned().collect())
     }
 
+    /// The place behind which the entries of the directory log are kept.
+    pub fn kept_directory_entries_from(&self) -> Dix {
+        self.tree.directory_log.kept.base().dix
+    }
+
     /// How many entries of the directory log are kept for groups that may lack them, and about how many bytes these take.
     pub fn kept_directory_entries(&self) -> (u64, usize) {
         let kept = &self.tree.directory_log.kept;

@@ -186,9 +186,10 @@ impl Home {
         if root_epoch < self.bond.root_epoch {
             return self.counts.note(Dropped::OldRoot);
         }
-        if hello != self.bond.hello || self.bond.session.is_some() {
+        if hello != self.bond.hello {
             return self.counts.note(Dropped::Overtaken);
         }
+        // Also within the session that this Hello began: what the group lacks turns out to be gone.
         self.raise(why);
     }
 
@@ -215,7 +216,8 @@ impl Home {
             return;
         }
         if self.bond.is_leased {
-            self.bond.is_caught_up = true;
+            // A group that has begun with a copy of the root group's tree may have entries in it that are not visible.
+            self.bond.is_caught_up = self.received.visible() >= self.received.applied().dix;
         } else {
             // Caught up without a lease: now it is asked for.
             self.bond.part(now);

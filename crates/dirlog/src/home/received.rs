@@ -64,6 +64,11 @@ impl Received {
         self.committed = self.committed.max(applied).min(self.applied.dix);
     }
 
+    /// Everything up to here is visible, as far as the root group has said.
+    pub fn visible(&self) -> Dix {
+        self.visible
+    }
+
     pub fn on_visible(&mut self, visible: Dix) {
         self.visible = self.visible.max(visible);
     }

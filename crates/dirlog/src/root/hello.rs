@@ -75,7 +75,8 @@ impl Root {
         match refusal {
             Some(why) => self.out.push((group, ToGroup::Unwelcome { hello, root_epoch: epoch, why })),
             None => {
-                follower.committed = follower.committed.max(Some(committed));
+                // Also less than it had said before: it has lost what it had carried out, and what it lacks is kept for it.
+                follower.committed = Some(committed);
                 self.want(now, group, Request::Hello { hello, applied }, effects);
             }
         }

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     neighbours::Neighbours,
-    partition::{Partition, turn::Turn},
+    partition::{
+        Partition,
+        turn::{TURN_NS_MAX, Turn},
+    },
     peers::Secret,
 };
 use base::{Epoch, FsError, GroupId, Sn, directory_log::Entry};
@@ -88,12 +91,11 @@ pub fn run(partition: &Arc<Partition>, stop: &AtomicBool) {
 
 /// Steps the machine. It may run under the namespace's lock.
 pub(super) fn step(partition: &Arc<Partition>, input: Input) {
-    // Looked at when the input has come: a lease that a hand-over lets go of allows nothing that is asked for later.
-    let (now, lease_end) = (partition.moment(), partition.member.lease_end());
     let directories = &partition.directories;
-    let Some(after) = directories.step(now, lease_end, input) else { return };
+    let look = || (partition.moment(), partition.member.lease_end());
+    let Some(after) = directories.step(look, input) else { return };
     if let Some(epoch) = after.apply {
-        partition.write(Box::new(move |turn| apply(turn, epoch)));
+        queue(partition, epoch);
     }
     if after.asks {
         partition.write(Box::new(answer_asks));
@@ -109,11 +111,11 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
         partition.commit.advance_directories(visible);
     }
     directories.want_reads(after.reads);
-    if let Some(why) = after.alarm {
-        carry_on(partition, directories.raise(partition.cluster.group, why));
+    if let Some((epoch, why)) = after.alarm {
+        carry_on(partition, directories.raise(partition.cluster.group, epoch, why));
     }
     if after.prove && !directories.is_proving.swap(true, Ordering::AcqRel) {
-        let asked = Arc::downgrade(partition);
+        let (asked, now) = (Arc::downgrade(partition), partition.moment());
         partition.member.confirm(move |confirmed| {
             let Some(partition) = asked.upgrade() else { return };
             partition.directories.is_proving.store(false, Ordering::Release);
@@ -140,17 +142,29 @@ fn answer_asks(turn: &mut Turn<'_>) {
 }
 
 /// Applies the entries that wait, in the writer's turn. This member has received them as the active of `epoch`.
+///
+/// A turn that has taken long leaves the rest for another one: readers and other calls get in between.
 pub fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
     if turn.epoch() != epoch {
         // This member has led again meanwhile, and gets them anew.
         return;
     }
     let partition = turn.partition();
-    while let Some(entry) = partition.directories.next_to_apply(epoch) {
+    while partition.moment().ns - turn.moment.ns <= TURN_NS_MAX {
+        let Some(entry) = partition.directories.next_to_apply(epoch) else { break };
+        pulse::step();
         if let Err(why) = apply_one(turn, epoch, &entry) {
-            return carry_on(partition, partition.directories.raise(partition.cluster.group, why));
+            return carry_on(partition, partition.directories.raise(partition.cluster.group, epoch, why));
         }
     }
+    if partition.directories.end_turn(epoch) {
+        queue(partition, epoch);
+    }
+}
+
+/// Has the writer apply what waits, behind what waits for it already.
+fn queue(partition: &Partition, epoch: Epoch) {
+    partition.write(Box::new(move |turn| apply(turn, epoch)));
 }
 
 fn apply_one(turn: &mut Turn<'_>, epoch: Epoch, entry: &Entry) -> Result<(), String> {

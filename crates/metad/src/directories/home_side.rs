@@ -10,13 +10,16 @@ use base::{
 };
 use bytes::BytesMut;
 use dirlog::{
-    Ask, CallId, Entry, Home,
+    Ask, CallId, Entry, Home, ToGroup,
     home::{self, CallKind, Verdict},
     wire,
 };
 use namespace::{Namespace, questions};
 use rpc::{Call, Replier};
 use std::collections::{BTreeMap, VecDeque};
+
+/// With more entries than this waiting for the writer, no further ones are received.
+const TO_APPLY_MAX: usize = 2_000;
 
 /// A call that is to be carried out again, and does not come to be judged for so long, keeps no entries out any more.
 const AGAIN_MS: u64 = 200;
@@ -37,6 +40,8 @@ pub struct HomeSide {
     epoch: Epoch,
     /// Entries that the writer is to apply. They stay here until it does: a turn that is put off takes none.
     to_apply: VecDeque<Entry>,
+    /// A turn of the writer is queued for them.
+    is_queued: bool,
     /// Entries of the directory log that were applied and have not committed in this group.
     uncommitted: VecDeque<(Sn, Dix)>,
     /// The last one that has.
@@ -56,6 +61,7 @@ impl HomeSide {
             home: Home::new(settings(), namespace.group(), epoch, applied, own, now),
             epoch,
             to_apply: VecDeque::new(),
+            is_queued: false,
             uncommitted: VecDeque::new(),
             committed: applied.dix,
             waiting: WaitingCalls::default(),
@@ -72,8 +78,15 @@ impl HomeSide {
         self.home.deadline()
     }
 
+    /// The next entry to apply. The turn that asks is the one that was queued, or comes before it.
     pub fn next_to_apply(&mut self) -> Option<Entry> {
         self.to_apply.pop_front()
+    }
+
+    /// The writer leaves entries for a later turn, or has applied all. Returns whether that turn is to be queued.
+    pub fn end_turn(&mut self) -> bool {
+        self.is_queued = !self.to_apply.is_empty();
+        self.is_queued
     }
 
     /// The writer has applied the entry `dix` as the entry `sn` of the own log.
@@ -151,6 +164,12 @@ impl HomeSide {
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.home.note_own_lease(lease_end);
         let input = match input {
+            // As if it had got lost: the root group sends it again, and does not wait for a group that does not keep up.
+            Input::Home(home::Input::Message(ToGroup::Append { .. }))
+                if self.to_apply.len() > TO_APPLY_MAX =>
+            {
+                return;
+            }
             Input::Home(input) => input,
             Input::Proved(began) => home::Input::Proved { began },
             Input::Tick => home::Input::Tick,
@@ -172,7 +191,8 @@ impl HomeSide {
         let effects = self.home.step(now, input);
         self.carry_out(now, effects, send, after);
         after.deadline = self.home.deadline();
-        after.apply = (!self.to_apply.is_empty()).then_some(self.epoch);
+        let is_new = !self.to_apply.is_empty() && !std::mem::replace(&mut self.is_queued, true);
+        after.apply = is_new.then_some(self.epoch);
     }
 
     fn carry_out(&mut self, now: Moment, effects: home::Effects, send: Send<'_>, after: &mut After) {
@@ -195,7 +215,7 @@ impl HomeSide {
         }
         self.to_apply.extend(apply);
         after.prove |= prove;
-        after.alarm = alarm.or(after.alarm.take());
+        after.alarm = alarm.map(|why| (self.epoch, why)).or(after.alarm.take());
     }
 
     pub fn show(&self) -> Shown {

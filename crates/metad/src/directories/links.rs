@@ -29,6 +29,8 @@ const CALL_BYTES: usize = 4 << 20;
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How soon the active is looked for again that could not be reached.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The same for a group that is away for long, unless it gets another active.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The ways to all other groups.
 pub struct Links {
@@ -143,7 +145,8 @@ impl Link {
 /// Sends what waits, until the server is gone.
 async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
     let neighbour = sender.neighbours.of(to);
-    let mut active: Option<Active> = None;
+    let mut standing = neighbour.subscribe();
+    let (mut active, mut pause): (Option<Active>, Duration) = (None, PAUSE);
     loop {
         let messages = link.take();
         if messages.is_empty() {
@@ -165,7 +168,13 @@ async fn carry(sender: Arc<Sender>, to: GroupId, link: Arc<Link>) {
             neighbour.look_again();
             // What gathers meanwhile is for the active that is there now.
             (sender.lost)(to);
-            tokio::time::sleep(PAUSE).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                changed = standing.changed() => if changed.is_err() { return },
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        } else {
+            pause = PAUSE;
         }
     }
 }

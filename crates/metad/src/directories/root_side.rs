@@ -46,7 +46,8 @@ impl RootSide {
     pub fn new(namespace: &Namespace, epoch: Epoch, committed: Sn, now: Moment) -> Self {
         let groups: Vec<GroupId> = namespace.further_groups().collect();
         let (base, entries) = namespace.directory_entries_in_doubt();
-        let recovered = Recovered { base, entries, visible: base.dix };
+        let purged = namespace.kept_directory_entries_from();
+        let recovered = Recovered { base, entries, visible: base.dix, purged };
         let mut side = Self {
             root: Root::new(settings(), epoch, &groups, recovered, now),
             uncommitted: VecDeque::new(),

@@ -213,14 +213,17 @@ impl Directories {
     }
 
     /// Steps the machine. `None`: there is none.
-    pub(super) fn step(&self, now: Moment, lease_end: Moment, input: Input) -> Option<After> {
+    /// `look` tells the time, and until when the own lease holds. It is asked under the machine's lock, so that no later step has an earlier time.
+    pub(super) fn step(&self, look: impl FnOnce() -> (Moment, Moment), input: Input) -> Option<After> {
         let send = |group, message| {
             if let Some(links) = self.links.get() {
                 links.send(group, message);
             }
         };
         let mut after = After::default();
-        match &mut *self.side.lock() {
+        let mut side = self.side.lock();
+        let (now, lease_end) = look();
+        match &mut *side {
             Side::Idle | Side::Stuck(_) => return None,
             Side::Root(root) => root.step(now, lease_end, input, &send, &mut after),
             Side::Home(home) => home.step(now, lease_end, input, &send, &mut after),
@@ -233,6 +236,14 @@ impl Directories {
         match &mut *self.side.lock() {
             Side::Home(home) if home.epoch() == epoch => home.next_to_apply(),
             _ => None,
+        }
+    }
+
+    /// The writer's turn is over. Returns whether it leaves entries for another one.
+    pub(super) fn end_turn(&self, epoch: Epoch) -> bool {
+        match &mut *self.side.lock() {
+            Side::Home(home) if home.epoch() == epoch => home.end_turn(),
+            _ => false,
         }
     }
 
@@ -257,11 +268,14 @@ impl Directories {
 
     /// This group cannot follow the directory log: an operator must decide. It says nothing more to the root group, which goes on without it.
     /// Returns the calls that have waited here.
-    pub(super) fn raise(&self, group: GroupId, why: String) -> Vec<(Call, Replier)> {
-        tracing::error!(%group, why, "this group does not follow the directory log");
-        *self.trouble.lock() = Some(why);
+    pub(super) fn raise(&self, group: GroupId, epoch: Epoch, why: String) -> Vec<(Call, Replier)> {
+        tracing::error!(%group, %epoch, why, "this group does not follow the directory log");
         let mut side = self.side.lock();
         let Side::Home(home) = &mut *side else { return Vec::new() };
+        if home.epoch() != epoch {
+            return Vec::new();
+        }
+        *self.trouble.lock() = Some(why);
         let waiting = home.take_waiting();
         *side = Side::Stuck(home.epoch());
         waiting

@@ -27,7 +27,8 @@ pub struct After {
     pub prove: bool,
     /// Entries wait for the writer of this epoch.
     pub apply: Option<Epoch>,
-    pub alarm: Option<String>,
+    /// This group cannot follow: the epoch in which it turned out, and why.
+    pub alarm: Option<(Epoch, String)>,
     /// Calls that have waited, and are to be carried out again.
     pub again: Vec<(Call, Replier)>,
     /// Calls that have waited for too long.

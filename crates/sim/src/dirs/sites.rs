@@ -68,7 +68,7 @@ impl RootLog {
         for entry in self.entries(self.records.len()) {
             if entry.dix <= self.purged { base = entry.point() } else { entries.push(entry.clone()) }
         }
-        root::Recovered { base, entries, visible: Dix(0) }
+        root::Recovered { base, entries, visible: Dix(0), purged: base.dix }
     }
 }
 
