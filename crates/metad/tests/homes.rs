@@ -14,7 +14,15 @@ use datad::{DataConfig, DataServer};
 use env::Env;
 use proto::{clover::admin as a, exception, hdfs as p};
 use rpc::{CallError, Client};
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 const SECOND: GroupId = GroupId(2);
 /// The first member of the second group.
@@ -345,4 +353,163 @@ async fn files_with_blocks_are_in_the_pool_of_their_home() {
         .await;
     server.shutdown().await;
     two.end().await;
+}
+
+/// Clients that make, remove and rename files in both homes, and directories beside them, while the actives of both groups are killed and started, one
+/// after the other and both at once. What was acknowledged is there, once, by every door; what was removed is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn clients_go_on_while_actives_of_both_groups_are_killed() {
+    let mut two = Two::start(3, 3).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut writers = Vec::new();
+    for (number, group) in [1, 2, 1, 2].into_iter().enumerate() {
+        let (first, second) = (two.first.addresses(), two.second.addresses());
+        let (base, is_over) = (two.of(group, number / 2).to_owned(), is_over.clone());
+        writers.push(tokio::spawn(async move {
+            let door = move |at: usize| {
+                let mut doors: Vec<_> = first.lock().unwrap().values().copied().collect();
+                doors.extend(second.lock().unwrap().values().copied());
+                doors[at % doors.len()]
+            };
+            work_in(&base, number, door, &is_over).await
+        }));
+    }
+    for round in 0..6 {
+        let victims = [vec![1], vec![2], vec![1, 2]][round % 3].clone();
+        let mut killed = Vec::new();
+        for group in victims {
+            let cluster = if group == 1 { &mut two.first } else { &mut two.second };
+            let active = cluster.wait_for_active(&[]).await;
+            cluster.kill(active).await;
+            killed.push((group, active));
+        }
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        for (group, member) in killed {
+            let cluster = if group == 1 { &mut two.first } else { &mut two.second };
+            cluster.restart(member).await;
+            let active = cluster.wait_for_active(&[]).await;
+            cluster.wait_in_sync(active, 3).await;
+        }
+    }
+    is_over.store(true, Ordering::Release);
+    let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for writer in writers {
+        let (base, names) = writer.await.unwrap();
+        assert!(names.len() > 10, "{base}: only {} were acknowledged", names.len());
+        expected.entry(base).or_default().extend(names);
+    }
+    for client in two.clients() {
+        for (base, expected) in &expected {
+            let seen: Vec<String> = all_names(&client, base).await;
+            let once: BTreeSet<String> = seen.iter().cloned().collect();
+            assert_eq!(once.len(), seen.len(), "a name is there twice in {base}");
+            assert_eq!(&once, expected, "in {base}");
+        }
+    }
+    two.first.wait_until_equal().await;
+    two.second.wait_until_equal().await;
+    two.end().await;
+}
+
+/// Works until it is over, each call at another door, repeated under its name until it is answered. The base, and the names that have to be there.
+async fn work_in(
+    base: &str,
+    number: usize,
+    door: impl Fn(usize) -> SocketAddr,
+    is_over: &AtomicBool,
+) -> (String, BTreeSet<String>) {
+    let name = ClientId([number as u8 + 1; 16]);
+    let mut at = number;
+    let mut calls = 0;
+    let mut names = BTreeSet::new();
+    let mut round = 0;
+    while !is_over.load(Ordering::Acquire) {
+        round += 1;
+        let (file, other) = (format!("w{number}-{round}"), format!("w{number}-{round}-moved"));
+        let (path, moved) = (format!("{base}/{file}"), format!("{base}/{other}"));
+        let made: p::CreateResponseProto = insist(
+            &door,
+            &mut at,
+            name,
+            &mut calls,
+            "create",
+            &create_request(&path, &format!("DFSClient_{number}")),
+        )
+        .await;
+        assert!(made.fs.is_some());
+        names.insert(file.clone());
+        match round % 3 {
+            0 => {
+                let request = p::DeleteRequestProto { src: path, recursive: false };
+                let gone: p::DeleteResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "delete", &request).await;
+                assert!(gone.result, "it was there");
+                names.remove(&file);
+            }
+            1 => {
+                let request = p::RenameRequestProto { src: path, dst: moved };
+                let done: p::RenameResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "rename", &request).await;
+                assert!(done.result, "nothing was in the way");
+                names.remove(&file);
+                names.insert(other);
+            }
+            _ => {
+                let request = mkdirs_request(&format!("{path}-dir"));
+                let made: p::MkdirsResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "mkdirs", &request).await;
+                assert!(made.result);
+                names.insert(format!("{file}-dir"));
+            }
+        }
+    }
+    (base.to_owned(), names)
+}
+
+/// Calls at one door after another until there is an answer, always under one name.
+async fn insist<Q: prost::Message, A: prost::Message + Default + prost::Name>(
+    door: &impl Fn(usize) -> SocketAddr,
+    at: &mut usize,
+    name: ClientId,
+    calls: &mut i32,
+    method: &'static str,
+    request: &Q,
+) -> A {
+    *calls += 1;
+    let mut identity = numbered(*calls);
+    let began = Instant::now();
+    loop {
+        *at += 1;
+        let client = client_at(door(*at), name);
+        let answer =
+            tokio::time::timeout(Duration::from_secs(3), client.call_as(identity, method, request)).await;
+        match answer {
+            Ok(Ok(answer)) => return answer,
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                let is_passing = !matches!(error, CallError::Remote { .. })
+                    || ["Standby", "Retriable", "gave up"].iter().any(|passing| text.contains(passing));
+                assert!(is_passing, "{method}: {text}");
+            }
+            Err(_) => {}
+        }
+        assert!(began.elapsed() < Duration::from_secs(50), "{method} is not answered");
+        identity.retry_count += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn all_names(client: &Client, path: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        let start_after = names.last().cloned().unwrap_or_default().into();
+        let request = p::GetListingRequestProto { src: path.into(), start_after, need_location: false };
+        let answer: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
+        let listing = answer.dir_list.expect("the directory is there");
+        let name = |status: p::HdfsFileStatusProto| String::from_utf8(status.path.to_vec()).unwrap();
+        names.extend(listing.partial_listing.into_iter().map(name));
+        if listing.remaining_entries == 0 {
+            return names;
+        }
+    }
 }
