@@ -4,7 +4,7 @@
 
 use super::{
     decide::{Decision, Looked},
-    route,
+    send::send_on,
 };
 use crate::{
     core::Core,
@@ -51,7 +51,7 @@ pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier
 pub fn go_round(core: &Arc<Core>, turn: &Turn<'_>, detour: Detour, call: Call, reply: Replier) {
     let directories = &core.partition.directories;
     match detour {
-        Detour::Elsewhere(group) => route::send_on(core, group, call, reply),
+        Detour::Elsewhere(group) => send_on(core, group, call, reply),
         Detour::AskedAnew => {
             let back = directories.wait_again(call, reply);
             directories::carry_on(&core.partition, back.into_iter().collect());
@@ -142,11 +142,11 @@ fn pass(
         None => Some((call, reply)),
         Some(Decision::Group(group)) if group == own => Some((call, reply)),
         Some(Decision::Group(group)) => {
-            route::send_on(core, group, call, reply);
+            send_on(core, group, call, reply);
             None
         }
         Some(Decision::Refused(group, _)) if group != own => {
-            route::send_on(core, group, call, reply);
+            send_on(core, group, call, reply);
             None
         }
         Some(Decision::Refused(_, error)) => {

@@ -1,6 +1,6 @@
 //! Calls that concern all groups: each answers for itself, and the door puts the answers together.
 
-use super::{decide::Looked, route};
+use super::{decide::Looked, send::send_on};
 use crate::{core::Core, forward::Fate};
 use base::{FsError, GroupId};
 use bytes::Bytes;
@@ -80,7 +80,7 @@ fn questions_of(call: &Call) -> Vec<Call> {
 
 fn ask(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
     if group != core.cluster.group {
-        return route::send_on(core, group, call, reply);
+        return send_on(core, group, call, reply);
     }
     let serving = core.clone();
     // As a call that another server has passed on: it is for this group alone.

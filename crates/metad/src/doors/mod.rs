@@ -7,6 +7,7 @@ pub mod decide;
 pub mod gate;
 mod gather;
 pub mod route;
+mod send;
 
 use crate::{
     cluster::{self, Cluster},

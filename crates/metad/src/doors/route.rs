@@ -3,11 +3,11 @@
 use super::{
     decide::{Decision, Looked},
     gather::gather,
+    send::send_on,
 };
 use crate::{core::Core, forward};
 use base::GroupId;
 use rpc::{Call, Replier};
-use serving::admission;
 use std::sync::Arc;
 
 /// Has calls that come back from another group, which does not decide them, go to the one that does.
@@ -47,16 +47,4 @@ pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Ca
     }
     send_on(core, group, call, reply);
     None
-}
-
-/// Another group answers the call.
-pub fn send_on(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
-    if call.is_forwarded {
-        // The door sends it on.
-        return reply.error(forward::of_group(group));
-    }
-    match &core.doors {
-        Some(doors) => doors.pass(group, call, reply.unwatched()),
-        None => reply.fs_error(&admission::no_door(call.method, core.cluster.group)),
-    }
 }
