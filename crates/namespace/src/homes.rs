@@ -9,7 +9,7 @@ use crate::{
     path::Path,
     reserved,
 };
-use base::{GroupId, InodeId, InodeOrigin, directory_log};
+use base::{BlockId, GroupId, InodeId, InodeOrigin, directory_log};
 use std::collections::BTreeSet;
 
 /// What a call wants to do at a path.
@@ -75,11 +75,25 @@ impl Namespace {
         })
     }
 
-    /// The group that has a file: the one that made it.
+    /// The group that has a file: the one that made it. A file that no group can have made is refused by any group, so this one does.
     pub fn decider_of_file(&self, file: InodeId) -> GroupId {
         match file.origin() {
-            InodeOrigin::Group { number, .. } => GroupId(GroupId::ROOT.0 + u32::from(number)),
+            InodeOrigin::Group { number, .. } => self.home_or_this(number.into()),
             InodeOrigin::Slot { .. } => self.home_of(file),
+        }
+    }
+
+    /// The group that has a block, by the pool that its id names; as [`Self::decider_of_file`].
+    pub fn decider_of_block(&self, block: BlockId) -> GroupId {
+        self.home_or_this(block.pool_number().into())
+    }
+
+    /// The group of this number, counted from 0, if it holds files. Clients choose the numbers that they send.
+    fn home_or_this(&self, number: u32) -> GroupId {
+        let group = GroupId(GroupId::ROOT.0 + number);
+        match group == GroupId::ROOT || self.tree.directory_log.slots.are_of(group) {
+            true => group,
+            false => self.group(),
         }
     }
 

@@ -50,6 +50,11 @@ impl Slots {
         }
     }
 
+    /// Whether the group has slots.
+    pub fn are_of(&self, group: GroupId) -> bool {
+        self.map.as_ref().is_some_and(|map| map.groups.contains(&Some(group)))
+    }
+
     /// The home of a directory's files.
     pub fn home_of(&self, directory: InodeId) -> GroupId {
         let group = self.map.as_ref().and_then(|map| map.groups[usize::from(Self::slot_of(directory))]);

@@ -213,3 +213,18 @@ fn an_image_with_directories_of_nobody_is_refused() -> FsResult<()> {
     assert!(refused.contains("slots of directories that no member writes"), "{refused}");
     Ok(())
 }
+
+/// Clients choose the ids that they send: numbers of groups that are not there lead nowhere.
+#[test]
+fn ids_of_groups_that_are_not_there_are_decided_here() {
+    let root = shared(1, &[SECOND]);
+    for number in [2, 3, 127] {
+        assert_eq!(root.ns.decider_of_file(InodeId::of_group(number, 7)), GroupId::ROOT);
+    }
+    assert_eq!(root.ns.decider_of_file(InodeId::of_group(1, 7)), SECOND);
+    assert_eq!(root.ns.decider_of_file(InodeId(u64::MAX)), GroupId::ROOT);
+    for number in [2, 128, 1_023] {
+        assert_eq!(root.ns.decider_of_block(base::BlockId::of_pool(number, 7)), GroupId::ROOT);
+    }
+    assert_eq!(root.ns.decider_of_block(base::BlockId::of_pool(1, 7)), SECOND);
+}

@@ -1,5 +1,6 @@
 //! Ordered operations of the root group that wait for what homes tell.
 
+use super::waiting::COPIES_MAX;
 use base::{GroupId, Moment};
 use dirlog::{
     OpId,
@@ -35,6 +36,8 @@ pub enum Known {
     /// It waits for homes, and the call with it.
     Waits,
     Told(Told, Call, Replier),
+    /// Too many copies of the call wait already.
+    Full(Call, Replier),
 }
 
 /// The questions to each home, as the machine sends them.
@@ -77,6 +80,7 @@ impl AskedOps {
         match self.ops.get_mut(&op) {
             None => Known::New(call, reply),
             Some(Asked { told: Some((told, _)), .. }) => Known::Told(told.clone(), call, reply),
+            Some(asked) if asked.calls.len() >= COPIES_MAX => Known::Full(call, reply),
             Some(asked) => {
                 asked.calls.push((call, reply));
                 Known::Waits

@@ -122,10 +122,10 @@ impl HomeSide {
         };
         match verdict {
             Verdict::Go => Judged::Go(call, reply),
-            Verdict::Waits => {
-                self.waiting.wait(name, call, reply);
-                Judged::Waits
-            }
+            Verdict::Waits => match self.waiting.wait(name, call, reply) {
+                None => Judged::Waits,
+                Some((call, reply)) => Judged::Full(call, reply),
+            },
             Verdict::Refused => Judged::Full(call, reply),
             Verdict::Again => unreachable!("nothing can have been applied since the call began"),
         }

@@ -4,6 +4,9 @@ use dirlog::CallId;
 use rpc::{Call, Replier};
 use std::collections::BTreeMap;
 
+/// Copies of one call that wait at most. A client sends another when it has lost the connection of the one before.
+pub const COPIES_MAX: usize = 16;
+
 /// Calls that wait for an entry, a hold or the lease, by the names under which the machine knows them. Copies of one call share a name.
 #[derive(Default)]
 pub struct WaitingCalls {
@@ -22,8 +25,14 @@ pub fn name_of(call: &Call) -> CallId {
 }
 
 impl WaitingCalls {
-    pub fn wait(&mut self, name: CallId, call: Call, reply: Replier) {
-        self.calls.entry(name).or_default().push((call, reply));
+    /// Keeps a call. It is given back if too many copies of it wait already.
+    pub fn wait(&mut self, name: CallId, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+        let copies = self.calls.entry(name).or_default();
+        if copies.len() >= COPIES_MAX {
+            return Some((call, reply));
+        }
+        copies.push((call, reply));
+        None
     }
 
     /// The calls of this name, which wait no longer.

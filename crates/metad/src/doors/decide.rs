@@ -61,7 +61,7 @@ impl Looked {
         Some(match method.class {
             Class::Home => self.among_homes(tree),
             Class::Pool => Decision::Group(match subject.block {
-                Some(block) => GroupId(GroupId::ROOT.0 + u32::from(BlockId(block).pool_number())),
+                Some(block) => tree.decider_of_block(BlockId(block)),
                 None => GroupId::ROOT,
             }),
             // The door asks all groups, and puts their answers together. Each answers for itself.

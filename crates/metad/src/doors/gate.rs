@@ -36,6 +36,10 @@ pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier
     // In the root group a change of directories may rest on files that homes have.
     match core.partition.directories.know(call, reply) {
         Known::Waits => None,
+        Known::Full(call, reply) => {
+            refuse(&call, reply);
+            None
+        }
         Known::New(call, reply) => {
             turn.may_ask(None, Told::default());
             Some((call, reply))
@@ -59,10 +63,7 @@ pub fn go_round(core: &Arc<Core>, turn: &Turn<'_>, detour: Detour, call: Call, r
         Detour::Ask(questions) => {
             let back = directories.ask(questions, turn.namespace(), turn.moment, call, reply);
             if let Some((call, reply)) = back {
-                reply.fs_error(&FsError::Retry(format!(
-                    "Too many changes of directories wait; {} may be tried again in a moment.",
-                    call.method
-                )));
+                refuse(&call, reply);
             }
         }
     }
@@ -130,10 +131,7 @@ fn pass(
                 return None;
             }
             Judged::Full(call, reply) => {
-                reply.fs_error(&FsError::Retry(format!(
-                    "{} cannot wait here for a change of directories; try again in a moment.",
-                    call.method
-                )));
+                refuse(&call, reply);
                 return None;
             }
         }
@@ -154,6 +152,13 @@ fn pass(
             None
         }
     }
+}
+
+/// Too much waits already.
+fn refuse(call: &Call, reply: Replier) {
+    let method = call.method;
+    let text = format!("{method} cannot wait here for a change of directories; try again in a moment.");
+    reply.fs_error(&FsError::Retry(text));
 }
 
 /// The writer has entries to apply before anything is looked at. The call comes back behind it.
