@@ -73,6 +73,13 @@ impl Root {
         Decided::Stands(())
     }
 
+    /// Nobody wants the operation any more. If it has no entry yet, and is not refused, all holds are released.
+    pub fn give_up(&mut self, op: OpId) {
+        if self.ops.get(op).is_some_and(|op| !op.is_decided()) {
+            self.end_op(op);
+        }
+    }
+
     /// The new plan needs other holds: all are released, and these asked for.
     pub fn ask_anew(&mut self, now: Moment, op: OpId, asks: Vec<AskOf>) {
         self.ask_again_later(op, now);

@@ -94,11 +94,8 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
     let directories = &partition.directories;
     let look = || (partition.moment(), partition.member.lease_end());
     let Some(after) = directories.step(look, input) else { return };
-    if let Some(epoch) = after.apply {
+    if let Some(epoch) = after.turn {
         queue(partition, epoch);
-    }
-    if after.asks {
-        partition.write(Box::new(answer_asks));
     }
     carry_on(partition, after.again);
     for (call, reply) in after.refused {
@@ -134,13 +131,6 @@ pub fn carry_on(partition: &Partition, calls: Vec<(Call, Replier)>) {
     calls.into_iter().for_each(|(call, reply)| answer(call, reply));
 }
 
-/// Answers what the root group asks of this home, behind all that this group has planned.
-fn answer_asks(turn: &mut Turn<'_>) {
-    let partition = turn.partition();
-    apply(turn, turn.epoch());
-    partition.directories.answer_asks(turn.namespace(), turn.epoch(), partition.moment());
-}
-
 /// Applies the entries that wait, in the writer's turn. This member has received them as the active of `epoch`.
 ///
 /// A turn that has taken long leaves the rest for another one: readers and other calls get in between.
@@ -157,14 +147,19 @@ pub fn apply(turn: &mut Turn<'_>, epoch: Epoch) {
             return carry_on(partition, partition.directories.raise(partition.cluster.group, epoch, why));
         }
     }
-    if partition.directories.end_turn(epoch) {
-        queue(partition, epoch);
-    }
 }
 
-/// Has the writer apply what waits, behind what waits for it already.
-fn queue(partition: &Partition, epoch: Epoch) {
-    partition.write(Box::new(move |turn| apply(turn, epoch)));
+/// Has the writer apply entries, and answer what the root group asks, behind what waits for it already. What is left then has another turn with the
+/// next step, which follows each turn.
+fn queue(partition: &Arc<Partition>, epoch: Epoch) {
+    let asked = partition.clone();
+    partition.try_write(Box::new(move |turn| {
+        if let Some(turn) = turn {
+            apply(turn, epoch);
+            asked.directories.answer_asks(turn.namespace(), epoch, asked.moment());
+        }
+        asked.directories.end_turn(epoch);
+    }));
 }
 
 fn apply_one(turn: &mut Turn<'_>, epoch: Epoch, entry: &Entry) -> Result<(), String> {

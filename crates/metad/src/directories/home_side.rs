@@ -40,7 +40,7 @@ pub struct HomeSide {
     epoch: Epoch,
     /// Entries that the writer is to apply. They stay here until it does: a turn that is put off takes none.
     to_apply: VecDeque<Entry>,
-    /// A turn of the writer is queued for them.
+    /// A turn of the writer is queued, for these and for asks.
     is_queued: bool,
     /// Entries of the directory log that were applied and have not committed in this group.
     uncommitted: VecDeque<(Sn, Dix)>,
@@ -83,10 +83,9 @@ impl HomeSide {
         self.to_apply.pop_front()
     }
 
-    /// The writer leaves entries for a later turn, or has applied all. Returns whether that turn is to be queued.
-    pub fn end_turn(&mut self) -> bool {
-        self.is_queued = !self.to_apply.is_empty();
-        self.is_queued
+    /// The queued turn of the writer is over, or was dropped because this member does not serve. The next step queues another one, if that is wanted.
+    pub fn end_turn(&mut self) {
+        self.is_queued = false;
     }
 
     /// The writer has applied the entry `dix` as the entry `sn` of the own log.
@@ -191,8 +190,9 @@ impl HomeSide {
         let effects = self.home.step(now, input);
         self.carry_out(now, effects, send, after);
         after.deadline = self.home.deadline();
-        let is_new = !self.to_apply.is_empty() && !std::mem::replace(&mut self.is_queued, true);
-        after.apply = is_new.then_some(self.epoch);
+        let is_wanted = !self.to_apply.is_empty() || !self.asks.is_empty();
+        let is_new = is_wanted && !std::mem::replace(&mut self.is_queued, true);
+        after.turn = is_new.then_some(self.epoch);
     }
 
     fn carry_out(&mut self, now: Moment, effects: home::Effects, send: Send<'_>, after: &mut After) {
@@ -207,7 +207,6 @@ impl HomeSide {
         }
         // Those of this step are all that are wanted.
         self.asks = asks;
-        after.asks = !self.asks.is_empty();
         for message in messages {
             let mut bytes = BytesMut::new();
             wire::encode_to_root(&message, &mut bytes);

@@ -203,8 +203,7 @@ impl RootSide {
             Input::Home(_) => return,
         };
         for op in self.asked.take_late(now) {
-            // It rests on nothing but that homes leave as it is what they have told.
-            let _ = self.root.refuse(now, op, &[]);
+            self.root.give_up(op);
         }
         let effects = self.root.step(now, input);
         self.carry_out(now, effects, send, after);
@@ -216,11 +215,13 @@ impl RootSide {
         for Planning { op, facts } in plan {
             match self.asked.tell(op, &facts, now) {
                 Some(calls) => after.again.extend(calls),
-                None => {
-                    tracing::error!(op = op.0, "homes have told what answers no question");
-                    let asks = self.asked.questions(op).unwrap_or_default();
-                    self.root.ask_anew(now, op, asks);
-                }
+                None => match self.asked.questions(op) {
+                    Some(asks) => {
+                        tracing::error!(op = op.0, "homes have told what answers no question");
+                        self.root.ask_anew(now, op, asks);
+                    }
+                    None => self.root.give_up(op),
+                },
             }
         }
         for op in refused {

@@ -239,11 +239,11 @@ impl Directories {
         }
     }
 
-    /// The writer's turn is over. Returns whether it leaves entries for another one.
-    pub(super) fn end_turn(&self, epoch: Epoch) -> bool {
+    /// The turn of the writer that was queued is over, or was dropped.
+    pub(super) fn end_turn(&self, epoch: Epoch) {
         match &mut *self.side.lock() {
             Side::Home(home) if home.epoch() == epoch => home.end_turn(),
-            _ => false,
+            _ => {}
         }
     }
 

@@ -25,16 +25,14 @@ pub struct After {
     pub visible: Option<Dix>,
     pub reads: Vec<ReadLog>,
     pub prove: bool,
-    /// Entries wait for the writer of this epoch.
-    pub apply: Option<Epoch>,
+    /// A turn of the writer of this epoch is to be queued: entries are to be applied, or asks to be answered.
+    pub turn: Option<Epoch>,
     /// This group cannot follow: the epoch in which it turned out, and why.
     pub alarm: Option<(Epoch, String)>,
     /// Calls that have waited, and are to be carried out again.
     pub again: Vec<(Call, Replier)>,
     /// Calls that have waited for too long.
     pub refused: Vec<(Call, Replier)>,
-    /// Asks wait for a turn of the writer.
-    pub asks: bool,
     pub deadline: Option<Moment>,
 }
 

@@ -251,14 +251,16 @@ impl Partition {
     /// Queues a write of the service's own. It runs on the writer's thread, in the order of arrival; once the server has
     /// stopped, or when it does not serve by then, it is dropped, and the replies it holds say so.
     pub fn write(&self, write: Write) {
-        self.push(
-            None,
-            Box::new(move |turn| {
-                if let Some(turn) = turn {
-                    write(turn);
-                }
-            }),
-        );
+        self.try_write(Box::new(move |turn| {
+            if let Some(turn) = turn {
+                write(turn);
+            }
+        }));
+    }
+
+    /// The same for a write that wants to know when it is dropped: it gets no turn then.
+    pub fn try_write(&self, attempt: Attempt) {
+        self.push(None, attempt);
     }
 
     /// Queues a request for the writer, which gives `attempt` a turn with it. If this member no longer serves by then,
