@@ -110,6 +110,16 @@ impl Looked {
         }
     }
 
+    /// The path that a rename makes in a directory that is there, and that the call does not name.
+    fn moved_into(&self, tree: &Namespace) -> Option<String> {
+        let [from, to] = &self.subject.paths[..] else { return None };
+        if self.method.name != "rename" || !tree.is_directory(to) {
+            return None;
+        }
+        let name = from.trim_end_matches('/').rsplit('/').next()?;
+        Some(format!("{}/{name}", to.trim_end_matches('/')))
+    }
+
     /// Adds the marks of what a plan of the call rests on at a home. False: it may rest on anything.
     pub fn seen(&self, tree: &Namespace, seen: &mut Vec<Mark>) -> bool {
         let Subject { paths, file, block, .. } = &self.subject;
@@ -117,7 +127,75 @@ impl Looked {
             tree.seen_by_home_of(InodeId(*file), seen);
         }
         let is_known = paths.iter().all(|path| tree.seen_by_home(path, true, seen));
+        let is_known =
+            is_known && self.moved_into(tree).is_none_or(|path| tree.seen_by_home(&path, true, seen));
         // The file of a block is found by the block alone.
         is_known && block.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Caller, Moment, Timestamp, TxId};
+    use namespace::{Context, Edit, Limits, Planned, ops, questions::Question};
+
+    /// A tree with these directories.
+    fn tree(paths: &[&str]) -> Namespace {
+        let mut tree = Namespace::new(1, "hdfs", "supergroup", Timestamp::from_ms(1));
+        let (caller, limits) = (Caller::simple("hdfs", &["supergroup"]), Limits::default());
+        for (at, path) in paths.iter().enumerate() {
+            let context = Context {
+                caller: &caller,
+                origin: None,
+                fingerprint: 0,
+                now: Timestamp::from_ms(1),
+                moment: Moment::default(),
+                limits: &limits,
+                renewals: None,
+                looks: None,
+                told: None,
+            };
+            let (path, create_parent) = ((*path).to_owned(), true);
+            let request = ops::mkdirs::Request { path, permission: 0o755, unmasked: None, create_parent };
+            let planned = ops::mkdirs::plan(&tree, &context, &request);
+            let Ok(Planned::Edit(edit)) = planned else { panic!("{planned:?}") };
+            let at = TxId { epoch: base::Epoch(1), sn: base::Sn(at as u64 + 1) };
+            tree.apply(at, &Edit::from(edit));
+        }
+        tree
+    }
+
+    fn seen(tree: &Namespace, method: &str, paths: &[&str]) -> Vec<Mark> {
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        let subject = Subject { paths, ..Subject::default() };
+        let looked = Looked { method: methods::method(method).unwrap(), subject, is_forwarded: false };
+        let mut seen = Vec::new();
+        assert!(looked.seen(tree, &mut seen));
+        seen
+    }
+
+    /// A home that has told that a directory has no file of this name, or none at all, lets no call make one.
+    #[test]
+    fn a_call_that_makes_a_file_meets_the_holds_about_it() {
+        let tree = tree(&["/a/b", "/c"]);
+        let directory = InodeId(InodeId::ROOT.0 + 2);
+        let held = [
+            Question::HasFile { directory, name: "f".into() }.mark(),
+            Question::HasFiles { directory }.mark(),
+        ];
+        for (method, paths) in [
+            ("create", &["/a/b/f"][..]),
+            ("rename", &["/c/f", "/a/b/f"]),
+            // Into the directory, under its own name, which the call does not say.
+            ("rename", &["/c/f", "/a/b"]),
+            ("rename", &["/c/f", "/a/b/"]),
+            ("rename2", &["/c/f", "/a/b/f"]),
+            ("delete", &["/a/b/f"]),
+            ("setOwner", &["/a/b/f"]),
+        ] {
+            let seen = seen(&tree, method, paths);
+            assert!(held.iter().all(|mark| seen.contains(mark)), "{method} {paths:?}");
+        }
     }
 }
