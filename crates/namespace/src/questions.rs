@@ -173,3 +173,58 @@ impl Namespace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Vec<Question> {
+        let directory = InodeId::of_slot(64, 7);
+        vec![
+            Question::HasFile { directory, name: "f".into() },
+            Question::HasFiles { directory },
+            Question::HasFilesOfOthers { directory, user: "ann".into() },
+        ]
+    }
+
+    #[test]
+    fn questions_and_answers_come_back() {
+        let questions = some();
+        assert_eq!(decode(&encode(&questions)), Ok(questions.clone()));
+        let mut told = Told::default();
+        assert!(told.take(&questions, &encode_answers([true, false, true])));
+        assert_eq!(
+            questions.iter().map(|question| told.ask(question.clone())).collect::<Vec<_>>(),
+            [true, false, true]
+        );
+        assert_eq!(told.take_unanswered(), None);
+        let new = Question::HasFiles { directory: InodeId::ROOT };
+        assert!(!told.ask(new.clone()), "as if there were none");
+        let all: Vec<Question> = told.take_unanswered().expect("one was not answered");
+        assert!(all.contains(&new) && questions.iter().all(|question| all.contains(question)));
+    }
+
+    /// The bytes come from other servers.
+    #[test]
+    fn bytes_that_are_no_questions_and_answers_are_refused() {
+        let good = encode(&some());
+        for at in 0..good.len() {
+            assert!(decode(&good[..at]).is_err(), "{at} bytes of {}", good.len());
+            for byte in [0, 4, 0x7f, 0x80, 0xff] {
+                let mut other = good.clone();
+                other[at] = byte;
+                // An error, or other questions; never a panic.
+                if let Ok(questions) = decode(&other) {
+                    assert!(questions.len() <= some().len());
+                }
+            }
+        }
+        let mut many = Vec::new();
+        Writer(&mut many).number(QUESTIONS_MAX as u64 + 1);
+        assert!(decode(&many).is_err_and(|error| error.to_string().contains("too many questions")));
+        let mut told = Told::default();
+        for answers in [&[0, 1][..], &[0, 1, 2], &[0, 1, 0, 1], &[]] {
+            assert!(!told.take(&some(), answers), "{answers:?}");
+        }
+    }
+}
