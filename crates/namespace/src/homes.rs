@@ -110,7 +110,8 @@ impl Namespace {
         is_known
     }
 
-    /// The same for a file that is found by its id.
+    /// Adds the marks of what a home rests on that decides about a file by its id: the names and passages of the file and of the directories above it,
+    /// and the files of its directory.
     pub fn seen_by_home_of(&self, file: InodeId, seen: &mut Vec<directory_log::Mark>) {
         let mut marks: Vec<Mark> = Vec::new();
         self.seen_above(file, &mut marks);

@@ -29,12 +29,13 @@ pub struct AskedOps {
     ops: BTreeMap<OpId, Asked>,
 }
 
-/// What is known of an operation that a call asks for.
+/// Whether the operation of a call has asked homes, and what these have told.
 pub enum Known {
-    /// Nothing: it has not asked.
+    /// The operation has not asked.
     New(Call, Replier),
-    /// It waits for homes, and the call with it.
+    /// The operation waits for homes, and the call with it.
     Waits,
+    /// Homes have told this.
     Told(Told, Call, Replier),
     /// Too many copies of the call wait already.
     Full(Call, Replier),

@@ -1,4 +1,5 @@
-//! The side of a group that follows the directory log: the machine that receives entries, and the entries that the writer has still to apply.
+//! The side of a group that follows the directory log: the machine that receives entries, the entries that the writer has still to apply, the asks of the
+//! root group that the writer has still to answer, and the calls that the machine has put off.
 
 use super::{
     step::{After, Input, Send, Shown, settings},

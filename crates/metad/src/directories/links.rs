@@ -27,9 +27,9 @@ const WAITING_BYTES_MAX: usize = 64 << 20;
 const CALL_BYTES: usize = 4 << 20;
 /// How long one call may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How soon the active is looked for again that could not be reached.
+/// How long a task waits after a call that has failed, before it makes another.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The same for a group that is away for long, unless it gets another active.
+/// The wait doubles with each further failure, up to this. It ends at once when the group gets another active.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The ways to all other groups.

@@ -5,6 +5,7 @@
 //! of every other group has a [`dirlog::Home`], which receives entries; the writer applies those that are visible.
 //!
 //! - [`side`]: the machine of either side, with what its driver has to remember: [`root_side`], [`home_side`].
+//! - [`asked`]: the root group's operations that wait for what homes tell; [`waiting`]: the calls that a home has put off.
 //! - [`drive`]: steps it, on the thread that has an input, and does what a step leaves. The machine's lock is never held across I/O. Locks are taken
 //!   in the order namespace, machine, writer's queue.
 //! - [`links`]: the way of messages to the actives of other groups; [`service`]: takes theirs.

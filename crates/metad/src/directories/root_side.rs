@@ -1,4 +1,5 @@
-//! The root group's side: the machine that orders entries, and which of them have not committed in the root group.
+//! The root group's side: the machine that orders entries, the entries that have not committed in the root group, and the operations that ask homes, with
+//! the calls that wait for them.
 
 use super::{
     asked::{AskedOps, Known, asks_of},
@@ -87,7 +88,7 @@ impl RootSide {
             .unwrap_or_else(|| unreachable!("an operation that has asked nobody rests on nothing"))
     }
 
-    /// The same for an operation that rests on what homes have told. `None`: that is void, and homes are asked anew.
+    /// Does that with the edit of an operation that rests on what homes have told. `None`: what they have told is void, and homes are asked anew.
     pub fn order_asked(
         &mut self,
         op: OpId,
@@ -125,7 +126,7 @@ impl RootSide {
         Some(Namespace::ordered(edit, entry, visible, dropped))
     }
 
-    /// What is known of the operation that this call asks for. A call that waits is kept.
+    /// Whether the operation of this call has asked homes, and what these have told. If the operation still waits for homes, the call is kept here.
     pub fn know(&mut self, call: Call, reply: Replier) -> Known {
         self.asked.know(op_of(&call), call, reply)
     }

@@ -109,12 +109,12 @@ impl Directories {
     ) -> Judged {
         match &mut *self.side.lock() {
             Side::Home(home) => home.judge(tree, now, kind, call, reply, marks),
-            // This member does not lead, or cannot follow: what it says elsewhere of that holds.
+            // This member leads no more, or its group cannot follow the directory log: the client is to come again.
             _ => Judged::Full(call, reply),
         }
     }
 
-    /// What is known in the root group of the operation that a call asks for.
+    /// In the root group: whether the operation of this call has asked homes, and what these have told. No other group asks homes.
     pub fn know(&self, call: Call, reply: Replier) -> Known {
         match &mut *self.side.lock() {
             Side::Root(root) => root.know(call, reply),

@@ -1,4 +1,4 @@
-//! Calls that a home has put off, and what carries them out again.
+//! Calls that a home has put off, and the names under which its machine knows them.
 
 use dirlog::CallId;
 use rpc::{Call, Replier};

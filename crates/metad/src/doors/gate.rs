@@ -120,7 +120,7 @@ fn pass(
 ) -> Option<(Call, Replier)> {
     let own = core.cluster.group;
     let (call, reply) = if own == GroupId::ROOT {
-        // What is in doubt here is in this tree: only the answer waits for it.
+        // The root group's tree has the entries in doubt as well. The call is carried out at once, and only its answer waits until they are visible.
         (call, reply)
     } else {
         match core.partition.directories.judge(tree, core.moment(), kind, call, reply, marks) {

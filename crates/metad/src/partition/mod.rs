@@ -258,7 +258,7 @@ impl Partition {
         }));
     }
 
-    /// The same for a write that wants to know when it is dropped: it gets no turn then.
+    /// Queues a write of the service's own that hears of it when it is dropped: `attempt` is called then, too, and gets no turn.
     pub fn try_write(&self, attempt: Attempt) {
         self.push(None, attempt);
     }
