@@ -23,6 +23,90 @@ pub enum Intent {
     CreateWithParents,
 }
 
+/// A call of a client about files or their blocks, or about directories, as far as it matters for which group decides it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeCall {
+    /// What the call wants to do at its paths.
+    pub intent: Intent,
+    /// For a rename: from where, and to where.
+    pub paths: Vec<String>,
+    /// A file that the call names by its id.
+    pub file: Option<InodeId>,
+    pub block: Option<BlockId>,
+    /// The call is a rename of this kind.
+    pub rename: Option<Rename>,
+}
+
+/// Where a rename puts what it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rename {
+    /// At the second path. If a directory is there: in that directory, under the last name of the first path.
+    ToOrInto,
+    /// At the second path, whatever is there.
+    To,
+}
+
+/// The group that decides a call, and whether it can do anything but refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// This group decides the call.
+    Group(GroupId),
+    /// The call touches files of several groups, so none of them can carry it out. This group, which decides about the first path, refuses it.
+    Refused(GroupId),
+}
+
+impl Decision {
+    pub fn group(self) -> GroupId {
+        match self {
+            Self::Group(group) | Self::Refused(group) => group,
+        }
+    }
+}
+
+impl HomeCall {
+    /// Which group decides the call.
+    pub fn decision(&self, ns: &Namespace) -> Decision {
+        if let Some(block) = self.block {
+            return Decision::Group(ns.decider_of_block(block));
+        }
+        if let Some(file) = self.file {
+            return Decision::Group(ns.decider_of_file(file));
+        }
+        let Some((first, others)) = self.paths.split_first() else { return Decision::Group(GroupId::ROOT) };
+        let group = ns.decider(first, self.intent);
+        let is_of_one = match self.rename {
+            // The root group renames directories. A file stays in its home, so it can only go to a directory of the same home.
+            Some(_) => {
+                ns.is_directory(first) || others.iter().all(|to| ns.decider(to, Intent::Look) == group)
+            }
+            None => others.iter().all(|path| ns.decider(path, self.intent) == group),
+        };
+        if is_of_one { Decision::Group(group) } else { Decision::Refused(group) }
+    }
+
+    /// Adds the marks of what a plan of the call rests on at a home. False: it may rest on anything.
+    #[must_use]
+    pub fn seen(&self, ns: &Namespace, seen: &mut Vec<directory_log::Mark>) -> bool {
+        if let Some(file) = self.file {
+            ns.seen_by_home_of(file, seen);
+        }
+        let is_known = self.paths.iter().all(|path| ns.seen_by_home(path, seen))
+            && self.moved_into(ns).is_none_or(|path| ns.seen_by_home(&path, seen));
+        // The file of a block is found by the block alone.
+        is_known && self.block.is_none()
+    }
+
+    /// The path that a rename makes in a directory that is there, and that the call does not name.
+    fn moved_into(&self, ns: &Namespace) -> Option<String> {
+        let [from, to] = &self.paths[..] else { return None };
+        if self.rename != Some(Rename::ToOrInto) || !ns.is_directory(to) {
+            return None;
+        }
+        let name = from.trim_end_matches('/').rsplit('/').next()?;
+        Some(format!("{}/{name}", to.trim_end_matches('/')))
+    }
+}
+
 impl Namespace {
     /// Whether further groups hold files. If not, the root group decides everything.
     pub fn has_homes(&self) -> bool {
@@ -97,22 +181,20 @@ impl Namespace {
         }
     }
 
-    /// Adds the marks of what a home rests on that decides about this path: the names and passages on the way. `files`: and the files of
-    /// the directory in which it ends. False: it may rest on anything.
+    /// Adds the marks of what a home rests on that decides about this path: the names and passages on the way, and the files of the
+    /// directory in which it ends. False: it may rest on anything.
     #[must_use]
-    pub fn seen_by_home(&self, path: &str, files: bool, seen: &mut Vec<directory_log::Mark>) -> bool {
+    fn seen_by_home(&self, path: &str, seen: &mut Vec<directory_log::Mark>) -> bool {
         let mut marks: Vec<Mark> = Vec::new();
         let is_known = self.seen_on(path, Reach::Itself, &mut marks);
         seen.extend(marks.into_iter().filter(|mark| mark.is_of_a_way()).map(directory_log::Mark::from));
-        if let Some(directory) = files.then(|| self.directory_of(path)).flatten() {
-            seen.push(files_of(directory));
-        }
+        seen.extend(self.directory_of(path).map(files_of));
         is_known
     }
 
     /// Adds the marks of what a home rests on that decides about a file by its id: the names and passages of the file and of the directories above it,
     /// and the files of its directory.
-    pub fn seen_by_home_of(&self, file: InodeId, seen: &mut Vec<directory_log::Mark>) {
+    fn seen_by_home_of(&self, file: InodeId, seen: &mut Vec<directory_log::Mark>) {
         let mut marks: Vec<Mark> = Vec::new();
         self.seen_above(file, &mut marks);
         seen.extend(marks.into_iter().map(directory_log::Mark::from));

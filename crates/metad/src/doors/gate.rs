@@ -2,10 +2,7 @@
 //!
 //! The gate is passed under the lock under which the call is then carried out. In between nothing is applied, so what is looked at is as the gate saw it.
 
-use super::{
-    decide::{Decision, Looked},
-    send::send_on,
-};
+use super::{decide::Looked, send::send_on};
 use crate::{
     core::Core,
     directories::{self, Judged, Known},
@@ -13,7 +10,7 @@ use crate::{
 };
 use base::{FsError, GroupId, directory_log::Mark};
 use dirlog::home::CallKind;
-use namespace::{Namespace, Sight, questions::Told};
+use namespace::{Namespace, Sight, homes::Decision, questions::Told};
 use proto::methods::{Class, Kind};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -28,7 +25,7 @@ pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier
     directories::apply(turn, turn.epoch());
     let kind = if looked.method.kind == Kind::Edit { CallKind::Plan } else { CallKind::Read };
     let tree = turn.namespace();
-    let marks = |seen: &mut Vec<Mark>| looked.seen(tree, seen);
+    let marks = |seen: &mut Vec<Mark>| looked.home_call.seen(tree, seen);
     let (call, reply) = pass(core, tree, kind, &looked, call, reply, marks)?;
     if kind == CallKind::Read || core.cluster.group != GroupId::ROOT {
         return Some((call, reply));
@@ -137,21 +134,11 @@ fn pass(
         }
     };
     match looked.decision(tree) {
-        None => Some((call, reply)),
-        Some(Decision::Group(group)) if group == own => Some((call, reply)),
-        Some(Decision::Group(group)) => {
-            send_on(core, group, call, reply);
-            None
-        }
-        Some(Decision::Refused(group, _)) if group != own => {
-            send_on(core, group, call, reply);
-            None
-        }
-        Some(Decision::Refused(_, error)) => {
-            reply.fs_error(&error);
-            None
-        }
+        Some(decision) if decision.group() != own => send_on(core, decision.group(), call, reply),
+        Some(Decision::Refused(_)) => reply.fs_error(&looked.refusal()),
+        Some(Decision::Group(_)) | None => return Some((call, reply)),
     }
+    None
 }
 
 /// Too much waits already.

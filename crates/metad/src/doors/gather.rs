@@ -43,7 +43,7 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
     };
     let groups = {
         let tree = core.partition.tree();
-        let is_of_one = looked.subject.paths.first().is_some_and(|path| !tree.namespace.is_directory(path));
+        let is_of_one = looked.home_call.paths.first().is_some_and(|path| !tree.namespace.is_directory(path));
         match is_of_one || !tree.namespace.has_homes() {
             // Its home alone knows the file, or the root group everything.
             true => return Some((call, reply)),

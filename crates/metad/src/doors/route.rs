@@ -1,12 +1,9 @@
 //! Where a call of a client goes that has just come in.
 
-use super::{
-    decide::{Decision, Looked},
-    gather::gather,
-    send::send_on,
-};
+use super::{decide::Looked, gather::gather, send::send_on};
 use crate::{core::Core, forward};
 use base::GroupId;
+use namespace::homes::Decision;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -34,10 +31,7 @@ pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Ca
     let group = match Looked::at(&call) {
         Some(looked) => {
             (call, reply) = gather(core, &looked, call, reply)?;
-            match looked.decision(&core.partition.tree().namespace) {
-                None => own,
-                Some(Decision::Group(group) | Decision::Refused(group, _)) => group,
-            }
+            looked.decision(&core.partition.tree().namespace).map_or(own, Decision::group)
         }
         // Of the protocols of metadata servers among each other, and of balancers.
         None => GroupId::ROOT,
