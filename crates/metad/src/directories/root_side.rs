@@ -81,32 +81,11 @@ impl RootSide {
         self.root.deadline()
     }
 
-    /// Makes the edit an entry, which is applied as the entry `sn` of the group's own log.
-    pub fn order(&mut self, edit: Edit, marks: Vec<Mark>, payload: Bytes, sn: Sn, now: Moment) -> Edit {
-        self.last_op += 1;
-        self.order_as(OpId(self.last_op), edit, marks, payload, sn, now)
-            .unwrap_or_else(|| unreachable!("an operation that has asked nobody rests on nothing"))
-    }
-
-    /// Does that with the edit of an operation that rests on what homes have told. `None`: what they have told is void, and homes are asked anew.
-    pub fn order_asked(
+    /// Makes the edit an entry, which is applied as the entry `sn` of the group's own log. `op` names an operation that has asked homes. `None`: what
+    /// they have told is void, and they are asked anew; that does not happen to an edit without an `op`.
+    pub fn order(
         &mut self,
-        op: OpId,
-        edit: Edit,
-        marks: Vec<Mark>,
-        payload: Bytes,
-        sn: Sn,
-        now: Moment,
-    ) -> Option<Edit> {
-        let edit = self.order_as(op, edit, marks, payload, sn, now)?;
-        // Its calls have been taken out.
-        self.asked.end(op);
-        Some(edit)
-    }
-
-    fn order_as(
-        &mut self,
-        op: OpId,
+        op: Option<OpId>,
         edit: Edit,
         marks: Vec<Mark>,
         payload: Bytes,
@@ -114,10 +93,18 @@ impl RootSide {
         now: Moment,
     ) -> Option<Edit> {
         let (visible, dropped) = (self.root.visible(), self.dropped);
-        let entry = match self.root.append(now, op, marks, payload) {
+        let name = op.unwrap_or_else(|| {
+            self.last_op += 1;
+            OpId(self.last_op)
+        });
+        let entry = match self.root.append(now, name, marks, payload) {
             Decided::Stands(entry) => entry,
             Decided::AskedAnew => return None,
         };
+        if let Some(op) = op {
+            // Its calls have been taken out.
+            self.asked.end(op);
+        }
         let group = match &edit.body {
             Body::AddGroup(added) => Some(added.group),
             _ => None,

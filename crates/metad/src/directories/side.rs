@@ -161,7 +161,7 @@ impl Directories {
             return Ok(edit);
         }
         match namespace.as_entry(&edit) {
-            Some((marks, payload)) => root.order_asked(op, edit, marks, payload, sn, now).ok_or(()),
+            Some((marks, payload)) => root.order(Some(op), edit, marks, payload, sn, now).ok_or(()),
             // It changes no directory, and rests on its own group alone.
             None => {
                 root.refuse(op, &[], now);
@@ -192,7 +192,9 @@ impl Directories {
         let Some((marks, payload)) = namespace.as_entry(&edit) else { return edit };
         self.is_used.store(true, Ordering::Release);
         match &mut *self.side.lock() {
-            Side::Root(root) if root.epoch() == epoch => root.order(edit, marks, payload, sn, now),
+            Side::Root(root) if root.epoch() == epoch => root
+                .order(None, edit, marks, payload, sn, now)
+                .unwrap_or_else(|| unreachable!("an operation that has asked nobody rests on nothing")),
             // Deposed within this turn: the log will not take the edit.
             _ => {
                 let end = namespace.directory_log();
