@@ -62,7 +62,7 @@ impl AskedOps {
         self.ops.insert(op, Asked { calls: vec![(call, reply)], questions, told: None });
     }
 
-    /// The operation asks anew, for other things perhaps. The call is given back if it does not ask any more.
+    /// The operation asks anew: these questions, or without any the same as before. The call is given back if the operation is over.
     pub fn begin_anew(
         &mut self,
         op: OpId,
@@ -72,7 +72,9 @@ impl AskedOps {
     ) -> Option<(Call, Replier)> {
         let Some(asked) = self.ops.get_mut(&op) else { return Some((call, reply)) };
         asked.told = None;
-        asked.questions = questions.unwrap_or_else(|| std::mem::take(&mut asked.questions));
+        if let Some(questions) = questions {
+            asked.questions = questions;
+        }
         asked.calls.push((call, reply));
         None
     }
