@@ -162,9 +162,11 @@ impl SubtreeCheck {
             if !is_free && !access.may(ns, directory, self.action) {
                 return Err(Denial::OfDirectory(id));
             }
-            let depends_on_files = (is_free && !access.may(ns, directory, self.action))
-                || access.is_sticky_for_others(ns, directory);
-            if depends_on_files && self.ignore_empty && ns.home_of(id) != ns.group() {
+            let has_files_elsewhere = self.ignore_empty && ns.home_of(id) != ns.group();
+            if has_files_elsewhere
+                && ((is_free && !access.may(ns, directory, self.action))
+                    || access.is_sticky_for_others(ns, directory))
+            {
                 self.elsewhere.push(id);
             }
         }
