@@ -167,14 +167,13 @@ impl Resolved<'_> {
     /// [`base::FsError::AccessDenied`], as [`crate::ProtectedDirectories::check`] says.
     pub fn check_unprotected(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
         let protected = &ctx.limits.protected;
-        let has_children = |ns: &Namespace, handle| {
+        let holds_something = |handle| {
             has_children(ns, handle) || (ns.tree.inode(handle).is_directory() && ctx.has_files(ns, handle))
         };
-        if protected.is_empty() || !self.target.is_some_and(|target| has_children(ns, target)) {
+        if protected.is_empty() || !self.target.is_some_and(holds_something) {
             return Ok(());
         }
-        protected
-            .check(self.path.as_str(), |path| find(ns, path).is_some_and(|found| has_children(ns, found)))
+        protected.check(self.path.as_str(), |path| find(ns, path).is_some_and(holds_something))
     }
 
     /// As [`Self::check_not_blocked`], for a file that another group has in place of the first directory that is missing.
