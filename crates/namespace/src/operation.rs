@@ -77,3 +77,15 @@ macro_rules! rules_of_its_change {
     };
 }
 pub(crate) use rules_of_its_change;
+
+/// The rules of an edit that touches no inode: no answer about a path rests on it, no snapshot has to show what it changes, and no quota counts it.
+macro_rules! rules_without_inodes {
+    () => {
+        fn mark(&self, _: &mut $crate::footprint::Marks<'_>) {}
+
+        fn changed(&self, _: &$crate::Namespace, _: &mut dyn FnMut(base::InodeId)) {}
+
+        fn charge(&self, _: &$crate::Namespace, _: &mut $crate::charge::ledger::Ledger<'_>) {}
+    };
+}
+pub(crate) use rules_without_inodes;

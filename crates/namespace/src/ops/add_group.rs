@@ -2,13 +2,11 @@
 
 use crate::{
     Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::{Edit, Planned},
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_without_inodes},
 };
-use base::{FsError, FsResult, GroupId, InodeId, Level};
+use base::{FsError, FsResult, GroupId, Level};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddGroupEdit {
@@ -59,11 +57,7 @@ impl Operation for AddGroupEdit {
         Some(Reply::Unit)
     }
 
-    fn mark(&self, _: &mut Marks<'_>) {}
-
-    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
-
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    rules_without_inodes!();
 
     fn followed(&self, _: &Namespace) -> Option<Self> {
         Some(self.clone())

@@ -2,13 +2,11 @@
 
 use crate::{
     BlockChange, Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::record_fields,
     edit::{Edit, Planned},
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_without_inodes},
 };
-use base::{Epoch, FsError, FsResult, InodeId};
+use base::{Epoch, FsError, FsResult};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -47,13 +45,8 @@ impl Operation for AllowDeletionsEdit {
         Some(Reply::Unit)
     }
 
-    fn mark(&self, _: &mut Marks<'_>) {
-        // No read sees the data servers' replicas.
-    }
-
-    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
-
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    // No read sees the data servers' replicas.
+    rules_without_inodes!();
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         ns.tree.unknown.allow();

@@ -2,11 +2,9 @@
 
 use crate::{
     Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::{Edit, Planned},
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_without_inodes},
 };
 use base::{FsError, FsResult, GroupId, InodeId};
 use std::ops::Range;
@@ -55,12 +53,8 @@ impl Operation for GiveSlotsEdit {
         Some(Reply::Unit)
     }
 
-    /// No directory is in one of the slots: nobody can have seen what changes.
-    fn mark(&self, _: &mut Marks<'_>) {}
-
-    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
-
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    // No directory is in one of the slots.
+    rules_without_inodes!();
 
     fn followed(&self, _: &Namespace) -> Option<Self> {
         Some(self.clone())

@@ -6,13 +6,11 @@
 
 use crate::{
     Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::Edit,
-    footprint::Marks,
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_without_inodes},
 };
-use base::{CopyOfCall, InodeId, Level};
+use base::{CopyOfCall, Level};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoteAnswerEdit {
@@ -52,13 +50,8 @@ impl Operation for NoteAnswerEdit {
         None
     }
 
-    fn mark(&self, _: &mut Marks<'_>) {
-        // No read tells of it.
-    }
-
-    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
-
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    // No read tells of the retry cache.
+    rules_without_inodes!();
 
     fn apply(&self, _: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         // The retry cache takes it from the edit.

@@ -2,14 +2,12 @@
 
 use crate::{
     Context, Namespace, Reply,
-    charge::ledger::Ledger,
     codec::{DecodeError, Field, Reader, Writer},
     edit::{Edit, Planned},
-    footprint::Marks,
     level::{GroupLevel, is_release},
-    operation::{Applying, Operation},
+    operation::{Applying, Operation, rules_without_inodes},
 };
-use base::{FsError, FsResult, InodeId, Level};
+use base::{FsError, FsResult, Level};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,11 +53,7 @@ impl Operation for RaiseLevelEdit {
         Some(Reply::Unit)
     }
 
-    fn mark(&self, _: &mut Marks<'_>) {}
-
-    fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
-
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    rules_without_inodes!();
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         if self.level > ns.tree.level.level {
