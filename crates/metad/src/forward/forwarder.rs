@@ -304,11 +304,11 @@ impl Inner {
                         return pass_on(answer, reply);
                     }
                     Sent::Refused(error) => return reply.error(error),
-                    Sent::Answered(answer) if answer.group.is_some() => {
+                    Sent::Answered(ForwardResponseProto { group: Some(group), .. }) => {
                         drop(ticket);
                         // That group may not have the directories yet by which this one goes.
                         sleep(PAUSE_MIN).await;
-                        return self.redirect(GroupId(answer.group.unwrap_or_default()), call, reply);
+                        return self.redirect(GroupId(group), call, reply);
                     }
                     Sent::Answered(answer) => call.origin.repeats += u32::from(answer.is_begun()),
                     Sent::NotBegun => {}
