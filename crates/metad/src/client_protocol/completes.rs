@@ -64,7 +64,7 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
         Box::new(move |turn| match turn {
             Some(turn) => {
                 let Waiter { call, reply, request, deadline, older } = waiter;
-                if let Some((call, reply)) = gate::in_turn(&server, turn, call, reply) {
+                if let Some(reply) = gate::in_turn(&server, turn, &call, reply) {
                     run(&server, turn, Waiter { call, reply, request, deadline, older });
                 }
             }

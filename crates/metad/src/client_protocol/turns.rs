@@ -40,7 +40,7 @@ pub fn in_turn(
                 let Some(turn) = turn else { return hand_over(&server, call, reply) };
                 #[cfg(feature = "planted-panics")]
                 crate::fatal::planted::strike(&call);
-                if let Some((call, reply)) = gate::in_turn(&server, turn, call, reply) {
+                if let Some(reply) = gate::in_turn(&server, turn, &call, reply) {
                     turn.knowing(older, |turn| attempt(&server, turn, call, reply));
                 }
             }),

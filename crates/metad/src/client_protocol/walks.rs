@@ -54,8 +54,8 @@ pub fn in_slices<A: Answer>(
     if let Err(error) = admission::admit_walk(core.walks.waiting()) {
         return reply.fs_error(&error);
     }
-    let passed = gate::walk(core, &core.partition.tree().namespace, call, reply);
-    let Some((call, reply)) = passed else { return };
+    let passed = gate::walk(core, &core.partition.tree().namespace, &call, reply);
+    let Some(reply) = passed else { return };
     // Before the first slice: a walk may outlast a reign, and then its answer mixes the trees of two.
     let Some(epoch) = calls::begin(&core.partition) else { return calls::hand_over(core, call, reply) };
     let mut reply = Some(reply);

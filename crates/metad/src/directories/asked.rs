@@ -32,13 +32,13 @@ pub struct AskedOps {
 /// Whether the operation of a call has asked homes, and what these have told.
 pub enum Known {
     /// The operation has not asked.
-    New(Call, Replier),
+    New(Replier),
     /// The operation waits for homes, and the call with it.
     Waits,
     /// Homes have told this.
-    Told(Told, Call, Replier),
+    Told(Told, Replier),
     /// Too many copies of the call wait already.
-    Full(Call, Replier),
+    Full(Replier),
 }
 
 /// The questions to each home, as the machine sends them.
@@ -79,13 +79,14 @@ impl AskedOps {
         None
     }
 
-    pub fn know(&mut self, op: OpId, call: Call, reply: Replier) -> Known {
+    /// Keeps a copy of the call if the operation waits for homes.
+    pub fn know(&mut self, op: OpId, call: &Call, reply: Replier) -> Known {
         match self.ops.get_mut(&op) {
-            None => Known::New(call, reply),
-            Some(Asked { told: Some((told, _)), .. }) => Known::Told(told.clone(), call, reply),
-            Some(asked) if asked.calls.len() >= COPIES_MAX => Known::Full(call, reply),
+            None => Known::New(reply),
+            Some(Asked { told: Some((told, _)), .. }) => Known::Told(told.clone(), reply),
+            Some(asked) if asked.calls.len() >= COPIES_MAX => Known::Full(reply),
             Some(asked) => {
-                asked.calls.push((call, reply));
+                asked.calls.push((call.clone(), reply));
                 Known::Waits
             }
         }

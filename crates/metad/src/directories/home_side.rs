@@ -27,13 +27,13 @@ const AGAIN_MS: u64 = 200;
 
 /// What becomes of a call before it is carried out.
 pub enum Judged {
-    Go(Call, Replier),
+    Go(Replier),
     /// It waits here, and is carried out again later.
     Waits,
     /// Entries are to be applied first, by the writer.
-    Behind(Call, Replier),
+    Behind(Replier),
     /// Too many calls wait: its client is to come again.
-    Full(Call, Replier),
+    Full(Replier),
 }
 
 pub struct HomeSide {
@@ -100,14 +100,14 @@ impl HomeSide {
         tree: &Namespace,
         now: Moment,
         kind: CallKind,
-        call: Call,
+        call: &Call,
         reply: Replier,
         marks: impl FnOnce(&mut Vec<Mark>) -> bool,
     ) -> Judged {
         if tree.directory_log().dix < self.home.applied().dix {
-            return Judged::Behind(call, reply);
+            return Judged::Behind(reply);
         }
-        let name = name_of(&call);
+        let name = name_of(call);
         self.told.remove(&name);
         let mut seen = Vec::new();
         let verdict = match self.home.begin(now) {
@@ -121,12 +121,12 @@ impl HomeSide {
             }
         };
         match verdict {
-            Verdict::Go => Judged::Go(call, reply),
+            Verdict::Go => Judged::Go(reply),
             Verdict::Waits => match self.waiting.wait(name, call, reply) {
                 None => Judged::Waits,
-                Some((call, reply)) => Judged::Full(call, reply),
+                Some(reply) => Judged::Full(reply),
             },
-            Verdict::Refused => Judged::Full(call, reply),
+            Verdict::Refused => Judged::Full(reply),
             Verdict::Again => unreachable!("nothing can have been applied since the call began"),
         }
     }

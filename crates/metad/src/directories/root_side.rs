@@ -114,8 +114,8 @@ impl RootSide {
     }
 
     /// Whether the operation of this call has asked homes, and what these have told. If the operation still waits for homes, the call is kept here.
-    pub fn know(&mut self, call: Call, reply: Replier) -> Known {
-        self.asked.know(op_of(&call), call, reply)
+    pub fn know(&mut self, call: &Call, reply: Replier) -> Known {
+        self.asked.know(op_of(call), call, reply)
     }
 
     /// Asks homes. The call comes again when they have told. It is given back if too many operations wait.

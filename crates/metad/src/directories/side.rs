@@ -103,22 +103,22 @@ impl Directories {
         tree: &Namespace,
         now: Moment,
         kind: CallKind,
-        call: Call,
+        call: &Call,
         reply: Replier,
         marks: impl FnOnce(&mut Vec<Mark>) -> bool,
     ) -> Judged {
         match &mut *self.side.lock() {
             Side::Home(home) => home.judge(tree, now, kind, call, reply, marks),
             // This member leads no more, or its group cannot follow the directory log: the client is to come again.
-            _ => Judged::Full(call, reply),
+            _ => Judged::Full(reply),
         }
     }
 
     /// In the root group: whether the operation of this call has asked homes, and what these have told. No other group asks homes.
-    pub fn know(&self, call: Call, reply: Replier) -> Known {
+    pub fn know(&self, call: &Call, reply: Replier) -> Known {
         match &mut *self.side.lock() {
             Side::Root(root) => root.know(call, reply),
-            _ => Known::New(call, reply),
+            _ => Known::New(reply),
         }
     }
 

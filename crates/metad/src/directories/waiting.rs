@@ -25,13 +25,13 @@ pub fn name_of(call: &Call) -> CallId {
 }
 
 impl WaitingCalls {
-    /// Keeps a call. It is given back if too many copies of it wait already.
-    pub fn wait(&mut self, name: CallId, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+    /// Keeps a copy of the call. The replier is given back if too many copies wait already.
+    pub fn wait(&mut self, name: CallId, call: &Call, reply: Replier) -> Option<Replier> {
         let copies = self.calls.entry(name).or_default();
         if copies.len() >= COPIES_MAX {
-            return Some((call, reply));
+            return Some(reply);
         }
-        copies.push((call, reply));
+        copies.push((call.clone(), reply));
         None
     }
 

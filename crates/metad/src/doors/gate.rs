@@ -16,34 +16,34 @@ use rpc::{Call, Replier};
 use std::sync::Arc;
 
 /// Before a call is carried out in the writer's turn. `None`: it waits, is refused, or goes to another group.
-pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: &Call, reply: Replier) -> Option<Replier> {
     if is_alone(core) {
-        return Some((call, reply));
+        return Some(reply);
     }
-    let Some(looked) = Looked::at(&call) else { return Some((call, reply)) };
+    let Some(looked) = Looked::at(call) else { return Some(reply) };
     // The entries that the root group has told to be visible come first.
     directories::apply(turn, turn.epoch());
     let kind = if looked.method.kind == Kind::Edit { CallKind::Plan } else { CallKind::Read };
     let tree = turn.namespace();
     let marks = |seen: &mut Vec<Mark>| looked.home_call.seen(tree, seen);
-    let (call, reply) = pass(core, tree, kind, &looked, call, reply, marks)?;
+    let reply = pass(core, tree, kind, &looked, call, reply, marks)?;
     if kind == CallKind::Read || core.cluster.group != GroupId::ROOT {
-        return Some((call, reply));
+        return Some(reply);
     }
     // In the root group a change of directories may rest on files that homes have.
     match core.partition.directories.know(call, reply) {
         Known::Waits => None,
-        Known::Full(call, reply) => {
-            refuse(&call, reply);
+        Known::Full(reply) => {
+            refuse(call, reply);
             None
         }
-        Known::New(call, reply) => {
+        Known::New(reply) => {
             turn.may_ask(None, Told::default());
-            Some((call, reply))
+            Some(reply)
         }
-        Known::Told(told, call, reply) => {
-            turn.may_ask(Some(directories::op_of(&call)), told);
-            Some((call, reply))
+        Known::Told(told, reply) => {
+            turn.may_ask(Some(directories::op_of(call)), told);
+            Some(reply)
         }
     }
 }
@@ -87,16 +87,16 @@ pub fn look(
         seen.extend(marks.into_iter().map(Mark::from));
         is_known
     };
-    pass(core, tree, CallKind::Read, &looked, call.clone(), reply, marks).map(|(_, reply)| reply)
+    pass(core, tree, CallKind::Read, &looked, call, reply, marks)
 }
 
 /// Before a walk through a great deal of the tree. It shows everything that was visible when it began, so it waits for all that is in doubt then;
 /// what changes while it goes on is in it or not.
-pub fn walk(core: &Arc<Core>, tree: &Namespace, call: Call, reply: Replier) -> Option<(Call, Replier)> {
+pub fn walk(core: &Arc<Core>, tree: &Namespace, call: &Call, reply: Replier) -> Option<Replier> {
     if is_alone(core) {
-        return Some((call, reply));
+        return Some(reply);
     }
-    let Some(looked) = Looked::at(&call) else { return Some((call, reply)) };
+    let Some(looked) = Looked::at(call) else { return Some(reply) };
     pass(core, tree, CallKind::Read, &looked, call, reply, |_| false)
 }
 
@@ -111,32 +111,32 @@ fn pass(
     tree: &Namespace,
     kind: CallKind,
     looked: &Looked,
-    call: Call,
+    call: &Call,
     reply: Replier,
     marks: impl FnOnce(&mut Vec<Mark>) -> bool,
-) -> Option<(Call, Replier)> {
+) -> Option<Replier> {
     let own = core.cluster.group;
-    let (call, reply) = if own == GroupId::ROOT {
+    let reply = if own == GroupId::ROOT {
         // The root group's tree has the entries in doubt as well. The call is carried out at once, and only its answer waits until they are visible.
-        (call, reply)
+        reply
     } else {
         match core.partition.directories.judge(tree, core.moment(), kind, call, reply, marks) {
-            Judged::Go(call, reply) => (call, reply),
+            Judged::Go(reply) => reply,
             Judged::Waits => return None,
-            Judged::Behind(call, reply) => {
-                behind(core, call, reply);
+            Judged::Behind(reply) => {
+                behind(core, call.clone(), reply);
                 return None;
             }
-            Judged::Full(call, reply) => {
-                refuse(&call, reply);
+            Judged::Full(reply) => {
+                refuse(call, reply);
                 return None;
             }
         }
     };
     match looked.decision(tree) {
-        Some(decision) if decision.group() != own => send_on(core, decision.group(), call, reply),
+        Some(decision) if decision.group() != own => send_on(core, decision.group(), call.clone(), reply),
         Some(Decision::Refused(_)) => reply.fs_error(&looked.refusal()),
-        Some(Decision::Group(_)) | None => return Some((call, reply)),
+        Some(Decision::Group(_)) | None => return Some(reply),
     }
     None
 }
