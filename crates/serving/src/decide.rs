@@ -70,6 +70,8 @@ pub fn decide(
     match plan() {
         Ok(Step::NoChange(reply)) => Decision::NoEdit(Ok(reply)),
         Ok(step) => Decision::Step(step),
+        // A client comes again with another copy of the call.
+        Err(error @ FsError::Retry(_)) => Decision::NotNow(error),
         Err(error) => Decision::NoEdit(Err(error)),
     }
 }
