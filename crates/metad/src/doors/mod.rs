@@ -71,6 +71,10 @@ impl Doors {
         &self.neighbours
     }
 
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     /// Passes a call on to the active of another group. Returns at once.
     pub fn pass(&self, to: GroupId, call: Call, reply: Replier) {
         // Nothing is answered here in the name of another group.

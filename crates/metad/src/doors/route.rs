@@ -2,20 +2,43 @@
 
 use super::{decide::Looked, gather::gather, send::send_on};
 use crate::{core::Core, forward};
-use base::GroupId;
+use base::{FsError, GroupId};
 use namespace::homes::Decision;
 use rpc::{Call, Replier};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// So often a call goes on at once to the group that is named.
+const REDIRECTS_AT_ONCE: u16 = 8;
+/// So often it goes on at all: with the pauses, that is two seconds at least.
+const REDIRECTS_MAX: u16 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Has calls that come back from another group, which does not decide them, go to the one that does.
 pub fn connect(core: &Arc<Core>) {
     let Some(doors) = &core.doors else { return };
     let routing = Arc::downgrade(core);
-    let redirect: forward::Redirect = Arc::new(move |group, call, reply| {
-        let Some(core) = routing.upgrade() else { return };
-        match group == core.cluster.group {
-            true => (core.answer)(&core, call, reply),
-            false => send_on(&core, group, call, reply),
+    let runtime = doors.runtime().clone();
+    let redirect: forward::Redirect = Arc::new(move |group, mut call, reply| {
+        let routing = routing.clone();
+        let go_on = move |call: Call, reply: Replier| {
+            let Some(core) = routing.upgrade() else { return };
+            match group == core.cluster.group {
+                true => (core.answer)(&core, call, reply),
+                false => send_on(&core, group, call, reply),
+            }
+        };
+        call.redirects += 1;
+        match call.redirects {
+            ..REDIRECTS_AT_ONCE => go_on(call, reply),
+            // The groups do not agree yet: one of them has still to hear of something.
+            REDIRECTS_AT_ONCE..REDIRECTS_MAX => drop(runtime.spawn(async move {
+                tokio::time::sleep(PAUSE).await;
+                go_on(call, reply);
+            })),
+            _ => reply.fs_error(&FsError::Retry(format!(
+                "The groups of metadata servers do not agree which of them decides {}; try again in a moment.",
+                call.method
+            ))),
         }
     });
     doors.set_redirect(redirect.clone());

@@ -192,6 +192,7 @@ pub fn open(
         state_id: request.state_id,
         caller_context: request.caller_context.map(Arc::from),
         is_forwarded: true,
+        redirects: 0,
     };
     Ok(Opened { user: request.user, real_user: request.real_user, call })
 }

@@ -424,6 +424,7 @@ fn sample() -> Call {
         state_id: None,
         caller_context: Some("job_7".into()),
         is_forwarded: false,
+        redirects: 0,
     }
 }
 
