@@ -29,9 +29,16 @@ impl Cluster {
         if self.group != GroupId::ROOT {
             return None;
         }
+        Some(Self { group, block_pool: self.pool_of(group)?, ..self.clone() })
+    }
+
+    /// The block pool of any group of the cluster. `None`: the own one has a name that was not made here. A cluster with such a pool has no other
+    /// groups.
+    pub fn pool_of(&self, group: GroupId) -> Option<Arc<str>> {
         let (number, rest) = self.block_pool.strip_prefix("BP-")?.split_once('-')?;
-        let number = number.parse::<u32>().ok()?.wrapping_add(group.number().into()) & 0x7fff_ffff;
-        Some(Self { group, block_pool: format!("BP-{number}-{rest}").into(), ..self.clone() })
+        let of_root = number.parse::<u32>().ok()?.wrapping_sub(self.group.number().into());
+        let number = of_root.wrapping_add(group.number().into()) & 0x7fff_ffff;
+        Some(format!("BP-{number}-{rest}").into())
     }
 
     /// The group in messages between its own members: see [`scope`].
@@ -76,6 +83,10 @@ mod tests {
         assert!(strange.of_group(GroupId(2)).is_none());
         let second = root().of_group(GroupId(2)).unwrap();
         assert!(second.of_group(GroupId(3)).is_none(), "only the root group's names tell those of others");
+        for one in (1..4).map(GroupId) {
+            let of_one = root().of_group(one).unwrap();
+            assert!((1..4).all(|other| *of_one.pool_of(GroupId(other)).unwrap() == *pool(other)));
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::{
     neighbours::Neighbours,
     partition::Partition,
     peers::Secret,
+    post::Ways,
     user_groups::UserGroups,
     walks::Walks,
     watch::Threads,
@@ -40,6 +41,8 @@ pub struct Core {
     pub partition: Arc<Partition>,
     /// The ways to other groups. `None`: this server has no secret that would prove to them what it passes on.
     pub doors: Option<Doors>,
+    /// The ways of questions about blocks to other groups. `None`: likewise.
+    pub ways: Option<Arc<Ways>>,
     /// The data servers that may take part.
     pub admission: Admission,
     /// The groups of users.
@@ -79,8 +82,19 @@ impl Core {
             let neighbours = Neighbours::new(partition.member.coordinator().clone(), runtime.clone());
             Doors::new(&config, cluster.clone(), secret.as_bytes(), Arc::new(neighbours), runtime)
         });
+        let ways = secret.as_ref().zip(doors.as_ref()).map(|(secret, doors)| {
+            let me = config.group.member;
+            Arc::new(Ways::new(
+                me,
+                cluster.group,
+                cluster.cluster_id.clone(),
+                secret.clone(),
+                doors.neighbours().clone(),
+            ))
+        });
         Self {
             doors,
+            ways,
             admission: Admission::new(config.data_servers_file.clone()),
             user_groups: Arc::new(UserGroups::new(&config.user_groups)),
             audit: config.audit_log.clone().map(AuditLog::new),

@@ -37,6 +37,7 @@ mod neighbours;
 mod older_answers;
 mod partition;
 pub mod peers;
+mod post;
 mod protocols;
 mod recover;
 mod refresh_protocols;

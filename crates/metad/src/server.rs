@@ -10,6 +10,7 @@ use crate::{
     member::GroupMember,
     older_answers,
     peers::{Identity, Peers},
+    post,
     protocols::{self, Protocols},
     recover::{self, RecoverError, Recovered},
     renew, scrub,
@@ -207,6 +208,9 @@ impl MetaServer {
             }));
         }
 
+        if let Some(ways) = core.ways.clone() {
+            drop(tokio::spawn(post::run(core.partition.clone(), ways, stop.clone())));
+        }
         let datanodes = datanodes::DatanodeSide::start(&core);
         let web = match core.config.http_address {
             None => None,

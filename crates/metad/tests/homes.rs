@@ -167,10 +167,26 @@ async fn every_door_shows_one_tree_with_the_files_of_both_groups() {
         assert_eq!(names(&clients[1], directory).await, ["f2", "f3"]);
         assert_eq!(names(&clients[2], other).await, ["moved"]);
     }
-    // Between homes they are not possible yet, and say so.
-    let (from, to) = (format!("{}/f2", two.of(1, 0)), format!("{}/f2", two.of(2, 1)));
-    let said = refused(rename(&clients[0], &from, &to).await, exception::UNSUPPORTED_OPERATION);
-    assert!(said.contains("belong to different groups"), "{said}");
+    // Renames between homes are the root group's.
+    for (door, (of, to)) in [(1, 2), (2, 1)].into_iter().enumerate() {
+        let client = &clients[3 * door];
+        let (from, to) = (two.of(of, 0), two.of(to, 1));
+        let before = status(client, &format!("{from}/f2")).await.unwrap();
+        assert!(rename(client, &format!("{from}/f2"), to).await.unwrap());
+        let after = status(client, &format!("{to}/f2")).await.unwrap();
+        assert_eq!(before, after, "it is the same file");
+        for client in &clients {
+            assert_eq!(names(client, from).await, ["f3"]);
+            assert_eq!(names(client, to).await, ["f2", "moved"]);
+        }
+        assert!(!rename(client, &format!("{from}/f3"), &format!("{to}/moved")).await.unwrap());
+        let open = create(client, &format!("{from}/open")).await.unwrap().fs.and_then(|fs| fs.file_id);
+        let moved = rename(client, &format!("{from}/open"), &format!("{to}/open")).await;
+        let said = refused(moved, exception::UNSUPPORTED_OPERATION);
+        assert!(said.contains("is being written"), "{said}");
+        assert!(close(client, &format!("{from}/open"), open.unwrap()).await.unwrap());
+        assert!(delete(client, &format!("{from}/open"), false).await.unwrap());
+    }
     two.end().await;
 }
 
@@ -355,7 +371,7 @@ async fn files_with_blocks_are_in_the_pool_of_their_home() {
     two.end().await;
 }
 
-/// Clients that make, remove and rename files in both homes, and directories beside them, while the actives of both groups are killed and started, one
+/// Clients that make, remove and rename files in both homes and between them, and directories beside them, while the actives of both groups are killed and started, one
 /// after the other and both at once. What was acknowledged is there, once, by every door; what was removed is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn clients_go_on_while_actives_of_both_groups_are_killed() {
@@ -365,13 +381,14 @@ async fn clients_go_on_while_actives_of_both_groups_are_killed() {
     for (number, group) in [1, 2, 1, 2].into_iter().enumerate() {
         let (first, second) = (two.first.addresses(), two.second.addresses());
         let (base, is_over) = (two.of(group, number / 2).to_owned(), is_over.clone());
+        let other_base = two.of(3 - group, 2).to_owned();
         writers.push(tokio::spawn(async move {
             let door = move |at: usize| {
                 let mut doors: Vec<_> = first.lock().unwrap().values().copied().collect();
                 doors.extend(second.lock().unwrap().values().copied());
                 doors[at % doors.len()]
             };
-            work_in(&base, number, door, &is_over).await
+            work_in([&base, &other_base], number, door, &is_over).await
         }));
     }
     for round in 0..6 {
@@ -394,9 +411,10 @@ async fn clients_go_on_while_actives_of_both_groups_are_killed() {
     is_over.store(true, Ordering::Release);
     let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for writer in writers {
-        let (base, names) = writer.await.unwrap();
-        assert!(names.len() > 10, "{base}: only {} were acknowledged", names.len());
-        expected.entry(base).or_default().extend(names);
+        for (base, names) in writer.await.unwrap() {
+            assert!(names.len() > 5, "{base}: only {} were acknowledged", names.len());
+            expected.entry(base).or_default().extend(names);
+        }
     }
     for client in two.clients() {
         for (base, expected) in &expected {
@@ -411,17 +429,19 @@ async fn clients_go_on_while_actives_of_both_groups_are_killed() {
     two.end().await;
 }
 
-/// Works until it is over, each call at another door, repeated under its name until it is answered. The base, and the names that have to be there.
+/// Works in a directory until it is over, and moves files to another one, which has another home. Each call goes to another door, and is repeated under its
+/// name until it is answered. Returns the names that have to be there in the two directories.
 async fn work_in(
-    base: &str,
+    [base, other_base]: [&str; 2],
     number: usize,
     door: impl Fn(usize) -> SocketAddr,
     is_over: &AtomicBool,
-) -> (String, BTreeSet<String>) {
+) -> [(String, BTreeSet<String>); 2] {
     let name = ClientId([number as u8 + 1; 16]);
     let mut at = number;
     let mut calls = 0;
     let mut names = BTreeSet::new();
+    let mut names_elsewhere = BTreeSet::new();
     let mut round = 0;
     while !is_over.load(Ordering::Acquire) {
         round += 1;
@@ -438,7 +458,7 @@ async fn work_in(
         .await;
         assert!(made.fs.is_some());
         names.insert(file.clone());
-        match round % 3 {
+        match round % 4 {
             0 => {
                 let request = p::DeleteRequestProto { src: path, recursive: false };
                 let gone: p::DeleteResponseProto =
@@ -454,6 +474,30 @@ async fn work_in(
                 names.remove(&file);
                 names.insert(other);
             }
+            2 => {
+                let request = p::CompleteRequestProto {
+                    src: path.clone(),
+                    client_name: format!("DFSClient_{number}"),
+                    last: None,
+                    file_id: made.fs.and_then(|fs| fs.file_id),
+                };
+                let done: p::CompleteResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "complete", &request).await;
+                assert!(done.result);
+                let request = p::RenameRequestProto { src: path, dst: format!("{other_base}/{other}") };
+                let done: p::RenameResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "rename", &request).await;
+                assert!(done.result, "nothing was in the way");
+                names.remove(&file);
+                if round % 8 == 2 {
+                    names_elsewhere.insert(other);
+                    continue;
+                }
+                let request = p::DeleteRequestProto { src: request.dst, recursive: false };
+                let gone: p::DeleteResponseProto =
+                    insist(&door, &mut at, name, &mut calls, "delete", &request).await;
+                assert!(gone.result, "it was there");
+            }
             _ => {
                 let request = mkdirs_request(&format!("{path}-dir"));
                 let made: p::MkdirsResponseProto =
@@ -463,7 +507,7 @@ async fn work_in(
             }
         }
     }
-    (base.to_owned(), names)
+    [(base.to_owned(), names), (other_base.to_owned(), names_elsewhere)]
 }
 
 /// Calls at one door after another until there is an answer, always under one name.

@@ -148,6 +148,18 @@ impl<'a> Access<'a> {
         ))
     }
 
+    /// As [`Self::sticky_denial`], for a file that another group has, of which owner, group and mode were told. `paths`: of the directory and
+    /// of the file.
+    pub fn sticky_denial_of(&self, ns: &Namespace, parent: u32, paths: (&str, &str), file: &str) -> FsError {
+        FsError::AccessDenied(format!(
+            "Permission denied by sticky bit: user={}, path=\"{}\":{file}, parent=\"{}\":{}",
+            self.caller.user,
+            paths.1,
+            paths.0,
+            self.inode_text(ns, parent)
+        ))
+    }
+
     /// Whether a sticky bit protects what others than the caller own in the directory.
     pub fn is_sticky_for_others(&self, ns: &Namespace, directory: u32) -> bool {
         let directory = ns.attributes_at(directory, self.snapshot);

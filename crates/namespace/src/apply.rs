@@ -32,6 +32,9 @@ impl Namespace {
         );
         self.preserving.clear();
         self.keeping.clear();
+        if !self.orders.is_empty() {
+            self.post_orders(at);
+        }
         let counters = &mut self.tree.counters;
         counters.applied = at;
         counters.time = journal_time(counters.time, time);

@@ -1,6 +1,9 @@
 //! How a plan of the root group asks for what homes know.
 
-use crate::{Context, Namespace, questions::Question};
+use crate::{
+    Context, Namespace,
+    questions::{FileFact, Question, Told},
+};
 use base::{GroupId, InodeId};
 
 impl Context<'_> {
@@ -25,10 +28,19 @@ impl Context<'_> {
         })
     }
 
+    /// The file of this name in a directory, as its home tells, if that is another group.
+    pub(crate) fn file(&self, ns: &Namespace, directory: u32, name: &str) -> FileFact {
+        let directory = ns.tree.inode(directory).id();
+        let asked = self.asked(ns, directory);
+        asked.map_or(FileFact::None, |told| told.ask_file(Question::File { directory, name: name.into() }))
+    }
+
     fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {
-        match self.told.filter(|_| ns.group() == GroupId::ROOT && ns.home_of(directory) != GroupId::ROOT) {
-            Some(told) => told.ask(question(directory)),
-            None => false,
-        }
+        self.asked(ns, directory).is_some_and(|told| told.ask(question(directory)))
+    }
+
+    /// What homes have told, if another home has to be asked about this directory.
+    fn asked(&self, ns: &Namespace, directory: InodeId) -> Option<&Told> {
+        self.told.filter(|_| ns.group() == GroupId::ROOT && ns.home_of(directory) != GroupId::ROOT)
     }
 }

@@ -4,6 +4,7 @@
 use crate::{
     BlockChange, Namespace,
     acl::Acl,
+    outbox::Order,
     store::block_list::block_digest,
     store::{
         NONE,
@@ -163,6 +164,12 @@ impl Namespace {
     /// Moves an inode to a directory where the name is free.
     pub(crate) fn move_inode(&mut self, handle: u32, parent: u32, name: &[u8]) {
         self.unlink(handle);
+        self.rename_inode(handle, parent, name);
+        self.link(handle);
+    }
+
+    /// Changes the name and the parent of an inode that is in no directory's list.
+    pub(crate) fn rename_inode(&mut self, handle: u32, parent: u32, name: &[u8]) {
         self.change(handle, |ns| {
             let (old, length) = ns.tree.inodes.get(handle).name();
             let new = ns.names.acquire(&mut ns.tree.names, name);
@@ -171,11 +178,23 @@ impl Namespace {
             inode.set_name(new, name.len());
             inode.parent = parent;
         });
-        self.link(handle);
     }
 
-    /// Removes an inode that is in no directory's list, with its blocks. A directory must be empty.
+    /// Removes an inode that is in no directory's list, with its blocks. A directory must be empty. Other groups that have an export of the file
+    /// are told.
     pub(crate) fn remove_inode(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
+        let inode = self.tree.inode(handle);
+        if inode.is_file() {
+            let file = inode.id();
+            for group in self.groups_with_exports(handle) {
+                self.give_order(group, Order::Free { file });
+            }
+        }
+        self.remove_record(handle, changes);
+    }
+
+    /// Removes an inode like [`Self::remove_inode`], and tells no other group.
+    pub(crate) fn remove_record(&mut self, handle: u32, changes: &mut Vec<BlockChange>) {
         let id = self.tree.inode(handle).id();
         if self.tree.inode(handle).is_open() {
             self.end_copying(handle, changes);
@@ -196,7 +215,9 @@ impl Namespace {
             let last = inode.content;
             for stored in self.tree.blocks.iterate(last) {
                 self.tree.sum = self.tree.sum.wrapping_sub(block_digest(id, stored));
-                changes.push(BlockChange::Removed(stored.block));
+                if !self.is_foreign(stored.block.id) {
+                    changes.push(BlockChange::Removed(stored.block));
+                }
             }
             self.tree.blocks.remove_all(last);
             self.tree.counters.files -= 1;

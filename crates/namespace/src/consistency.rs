@@ -2,6 +2,7 @@
 
 use crate::{
     Namespace,
+    exports::export_digest,
     snapshots::Snapshots,
     store::block_list::block_digest,
     store::{
@@ -45,6 +46,17 @@ impl Namespace {
         let mut stack = vec![tree.root];
         stack.extend(&tree.orphans);
         stack.extend(tree.snapshots.kept.iter().map(|(_, handle)| *handle));
+        for (file, export) in tree.exports.iter() {
+            let inode = tree.inode(export.handle);
+            hold(inode.id() == *file && inode.is_file() && !inode.is_open(), || {
+                format!("{file} is no export")
+            })?;
+            let is_of_others = tree.blocks_of(export.handle).any(|stored| self.is_foreign(stored.block.id));
+            hold(!is_of_others, || format!("the export {file} has blocks of other groups"))?;
+            walked.sum = walked.sum.wrapping_add(export_digest(*file, export.to));
+            stack.push(export.handle);
+        }
+        hold(self.orders.is_empty(), || "an edit has given orders that are in no outbox".into())?;
         for top in &stack {
             hold(tree.inode(*top).parent == NONE, || format!("a top has a parent: {top}"))?;
         }

@@ -7,6 +7,7 @@ use crate::{
     directory_log::DirectoryLog,
     edit_bytes,
     footprint::Marks,
+    homes::files_of,
     operation::Operation,
     ops::{
         Body, allow_snapshot,
@@ -69,6 +70,10 @@ impl Namespace {
         let mut marks = Vec::new();
         edit.body.mark(&mut Marks::new(self, &mut marks));
         let mut marks: Vec<Mark> = marks.into_iter().map(Mark::from).collect();
+        if let Body::MoveFile(moved) = &edit.body {
+            // Homes may hold that a directory has no files.
+            marks.extend([files_of(moved.source), files_of(moved.destination)]);
+        }
         marks.sort_unstable();
         marks.dedup();
         let mut payload = Vec::new();

@@ -137,6 +137,11 @@ impl<'a> Marks<'a> {
         Self { ns, marks }
     }
 
+    /// What has this number, wherever it is.
+    pub fn inode(&mut self, inode: InodeId) {
+        self.marks.push(Mark::itself(inode));
+    }
+
     /// An inode's status, which a listing of its directory shows as well.
     pub fn status(&mut self, inode: InodeId) {
         self.marks.push(Mark::itself(inode));

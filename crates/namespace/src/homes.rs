@@ -70,18 +70,21 @@ impl HomeCall {
             return Decision::Group(ns.decider_of_block(block));
         }
         if let Some(file) = self.file {
-            return Decision::Group(ns.decider_of_file(file));
+            return Decision::Group(ns.decider_of_written_file(file, self.paths.first().map(String::as_str)));
         }
         let Some((first, others)) = self.paths.split_first() else { return Decision::Group(GroupId::ROOT) };
         let group = ns.decider(first, self.intent);
-        let is_of_one = match self.rename {
-            // The root group renames directories. A file stays in its home, so it can only go to a directory of the same home.
-            Some(_) => {
-                ns.is_directory(first) || others.iter().all(|to| ns.decider(to, Intent::Look) == group)
+        match self.rename {
+            // The root group renames directories, and files that go to another home.
+            Some(_) if others.iter().any(|to| ns.decider(to, Intent::Look) != group) => {
+                Decision::Group(GroupId::ROOT)
             }
-            None => others.iter().all(|path| ns.decider(path, self.intent) == group),
-        };
-        if is_of_one { Decision::Group(group) } else { Decision::Refused(group) }
+            Some(_) => Decision::Group(group),
+            None if others.iter().any(|path| ns.decider(path, self.intent) != group) => {
+                Decision::Refused(group)
+            }
+            None => Decision::Group(group),
+        }
     }
 
     /// Adds the marks of what a plan of the call rests on at a home. False: it may rest on anything.
@@ -159,12 +162,35 @@ impl Namespace {
         })
     }
 
-    /// The group that has a file: the one that made it. A file that no group can have made is refused by any group, so this one does.
+    /// The group that has a file, as far as this one knows: the one to which it has moved from here, or the one that made it. A file that no group can have made is refused by any group, so this one does.
     pub fn decider_of_file(&self, file: InodeId) -> GroupId {
+        if let Some(group) = self.exported_to(file) {
+            return group;
+        }
         match file.origin() {
             InodeOrigin::Group { number, .. } => self.home_or_this(number.into()),
             InodeOrigin::Slot { .. } => self.home_of(file),
         }
+    }
+
+    /// The group that decides about a file that a client knows by its id and by the path under which it was opened; the file may have another path by
+    /// now, and may have come from another home. The group that has the file says so. The others look for it: first at the home of the path, and then at
+    /// the group that made the file, which knows where it is.
+    pub fn decider_of_written_file(&self, file: InodeId, path: Option<&str>) -> GroupId {
+        if !self.has_homes() {
+            return GroupId::ROOT;
+        }
+        let maker = self.decider_of_file(file);
+        let is_here = self.handle(file).is_some() && self.exported_to(file).is_none();
+        if is_here {
+            return self.group();
+        }
+        if self.exported_to(file).is_some() {
+            return maker;
+        }
+        let home = path.map_or(maker, |path| self.decider(path, Intent::Look));
+        let own = self.group();
+        if own == home || own == maker { maker } else { home }
     }
 
     /// The group that has a block, by the pool that its id names; as [`Self::decider_of_file`].

@@ -4,6 +4,7 @@
 //! and no cycle can be written down. The digest at the end says whether what was read is what was there.
 
 mod read;
+mod read_exports;
 mod read_past;
 mod slots_seen;
 mod write;
@@ -25,6 +26,8 @@ const LEVEL_VERSION: u8 = 1;
 /// The versions of the section about the directory log: the place alone, or all of it.
 const DIRECTORY_LOG_PLACE: u8 = 1;
 const DIRECTORY_LOG: u8 = 2;
+/// The version of the section about files that live in other groups, and of what those groups are told.
+const EXPORTS_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
@@ -48,6 +51,7 @@ enum Section {
     Unknown = 10,
     Level = 11,
     DirectoryLog = 12,
+    Exports = 13,
     End = 255,
 }
 
@@ -60,6 +64,7 @@ impl Section {
             Section::Retry => "retry cache",
             Section::Quotas => "quotas",
             Section::DirectoryLog => "directory log",
+            Section::Exports => "exports",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
             Section::Limits => "limits in the past",

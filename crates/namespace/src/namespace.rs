@@ -3,6 +3,7 @@
 use crate::{
     Reply, RetryLookup, SnapshotId, UnknownReplicas,
     level::GroupLevel,
+    outbox::Order,
     quota::Amounts,
     retry::RetryIndex,
     store::{
@@ -37,6 +38,8 @@ pub struct Namespace {
     pub(crate) truncations: BTreeSet<InodeId>,
     /// The inodes that the edit being applied preserves; see [`crate::preserve`].
     pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
+    /// What the edit being applied has other groups do; see [`crate::outbox`].
+    pub(crate) orders: BTreeMap<GroupId, Vec<Order>>,
     /// The preserved inodes that go on to count in quotas, with the amounts.
     pub(crate) keeping: Vec<(InodeId, Amounts)>,
     /// An estimate of the attributes' bytes, without the table's own.
@@ -203,6 +206,7 @@ impl Namespace {
             open_blocks: BTreeMap::new(),
             truncations: BTreeSet::new(),
             preserving: Vec::new(),
+            orders: BTreeMap::new(),
             keeping: Vec::new(),
             xattr_bytes: 0,
             visits: Visits::default(),
@@ -256,7 +260,8 @@ impl Namespace {
     pub fn counts(&self) -> Counts {
         let counters = &self.tree.counters;
         Counts {
-            files: counters.files,
+            // Exports are other groups' files.
+            files: counters.files - self.exported_files(),
             directories: counters.directories,
             blocks: u64::from(self.tree.blocks.live()),
             files_under_construction: u64::from(self.tree.open_files.live()),
@@ -299,12 +304,14 @@ impl Namespace {
         self.leases.get(holder).map(|files| files.iter().copied().collect()).unwrap_or_default()
     }
 
-    /// All blocks of all files, to fill `blocks` after an image was read: block, file, replication, and
-    /// whether the block is committed. Blocks of a deleted subtree count until it has been taken apart.
+    /// All blocks of this group's pool, to fill `blocks` after an image was read: block, file, replication, and
+    /// whether the block is committed. Those of files that live in another group are among them. Blocks of a deleted subtree count until it has been taken apart.
     pub fn for_each_block(&self, visit: &mut dyn FnMut(Block, InodeId, u16, bool)) {
         let orphans = self.tree.orphans.iter().copied();
         let kept = self.tree.snapshots.kept.iter().map(|(_, handle)| *handle);
-        let mut stack: Vec<u32> = std::iter::once(self.tree.root).chain(orphans).chain(kept).collect();
+        let exports = self.tree.exports.iter().map(|(_, export)| export.handle);
+        let tops = std::iter::once(self.tree.root).chain(orphans).chain(kept).chain(exports);
+        let mut stack: Vec<u32> = tops.collect();
         while let Some(handle) = stack.pop() {
             let inode = self.tree.inode(handle);
             if inode.is_directory() {
@@ -312,7 +319,7 @@ impl Namespace {
                 continue;
             }
             let replication = self.block_replication(handle);
-            for stored in self.tree.blocks_of(handle) {
+            for stored in self.tree.blocks_of(handle).filter(|stored| !self.is_foreign(stored.block.id)) {
                 visit(stored.block, inode.id(), replication, stored.committed);
             }
             let source = self.source_of(handle);

@@ -27,6 +27,7 @@ pub mod add_group;
 pub mod allow_deletions;
 pub mod allow_snapshot;
 pub mod append;
+pub mod carry_out;
 pub mod cleanup;
 pub mod commit_block_synchronization;
 pub mod complete;
@@ -38,7 +39,9 @@ pub mod delete_snapshot;
 pub mod fsync;
 pub mod give_slots;
 pub mod mkdirs;
+pub mod move_file;
 pub mod note_answer;
+pub mod note_carried_out;
 pub mod ordered;
 pub mod raise_level;
 pub mod recover_lease;
@@ -119,6 +122,9 @@ kinds! {
     42 => Ordered(ordered::OrderedEdit<Body>),
     43 => AddGroup(add_group::AddGroupEdit),
     44 => GiveSlots(give_slots::GiveSlotsEdit),
+    45 => MoveFile(move_file::MoveFileEdit),
+    46 => CarryOut(carry_out::CarryOutEdit),
+    47 => NoteCarriedOut(note_carried_out::NoteCarriedOutEdit),
 }
 
 requests! {

@@ -1,8 +1,10 @@
-//! What the root group asks homes before it changes directories: whether a name is free of files, whether a directory has files.
+//! What the root group asks homes before it changes directories, or moves a file to another home: whether a name is free of files, whether a directory has
+//! files, what a file is.
 
 use crate::{
     Namespace,
     codec::{DecodeError, Field, Reader, Writer},
+    exports::{self, FileImage},
     footprint::Mark,
     homes::files_of,
 };
@@ -15,7 +17,7 @@ use std::{
 /// More questions to one home than this fit into no ask.
 pub const QUESTIONS_MAX: usize = 1_000;
 
-/// A question that a directory's home answers with yes or no. While the answer is held, nothing changes it.
+/// A question that a directory's home answers. While the answer is held, nothing changes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
     /// Whether a file has this name in the directory.
@@ -24,6 +26,95 @@ pub enum Question {
     HasFiles { directory: InodeId },
     /// Whether any file is in the directory that this user does not own.
     HasFilesOfOthers { directory: InodeId, user: Box<str> },
+    /// The file of this name in the directory, as it is.
+    File { directory: InodeId, name: Box<str> },
+}
+
+/// What a home tells of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FileFact {
+    /// No file has the name.
+    #[default]
+    None,
+    File(Box<FileImage>),
+    /// The file cannot leave its home now.
+    Busy {
+        file: InodeId,
+        why: Busy,
+    },
+}
+
+/// Why a file cannot leave its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// It is being written, or truncated.
+    Open = 1,
+    /// Other groups have still to carry out what changed about its blocks. A late order would undo what comes after.
+    OrdersUnderWay = 2,
+    TooLarge = 3,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Is(bool),
+    File(FileFact),
+}
+
+impl FileFact {
+    /// The file that has the name.
+    pub fn file(&self) -> Option<InodeId> {
+        match self {
+            Self::None => None,
+            Self::File(file) => Some(file.inode),
+            Self::Busy { file, .. } => Some(*file),
+        }
+    }
+}
+
+impl Answer {
+    /// Whether the answer may be another one in a moment, without anybody changing anything.
+    pub fn is_in_the_way(&self) -> bool {
+        matches!(self, Self::File(FileFact::Busy { why: Busy::OrdersUnderWay, .. }))
+    }
+}
+
+impl Field for Answer {
+    fn encode(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Is(is) => is.encode(out),
+            Self::File(FileFact::None) => out.byte(2),
+            Self::File(FileFact::File(file)) => {
+                out.byte(3);
+                file.encode(out);
+            }
+            Self::File(FileFact::Busy { file, why }) => {
+                out.byte(4);
+                file.encode(out);
+                out.byte(*why as u8);
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match input.byte()? {
+            0 => Self::Is(false),
+            1 => Self::Is(true),
+            2 => Self::File(FileFact::None),
+            3 => Self::File(FileFact::File(Box::new(Field::decode(input)?))),
+            4 => {
+                let file = Field::decode(input)?;
+                let why = match input.byte()? {
+                    1 => Busy::Open,
+                    2 => Busy::OrdersUnderWay,
+                    3 => Busy::TooLarge,
+                    _ => return Err(input.malformed("a reason that is not known")),
+                };
+                Self::File(FileFact::Busy { file, why })
+            }
+            _ => return Err(input.malformed("an answer of a kind that is not known")),
+        })
+    }
 }
 
 /// What homes have told, and what a plan has asked beyond that.
@@ -32,7 +123,7 @@ pub enum Question {
 /// [`Told::take_unanswered`] is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    answers: BTreeMap<Question, bool>,
+    answers: BTreeMap<Question, Answer>,
     unanswered: RefCell<BTreeSet<Question>>,
 }
 
@@ -41,14 +132,17 @@ impl Question {
         match self {
             Self::HasFile { directory, .. }
             | Self::HasFiles { directory }
-            | Self::HasFilesOfOthers { directory, .. } => *directory,
+            | Self::HasFilesOfOthers { directory, .. }
+            | Self::File { directory, .. } => *directory,
         }
     }
 
     /// The mark that a home holds for its answer.
     pub fn mark(&self) -> directory_log::Mark {
         match self {
-            Self::HasFile { directory, name } => Mark::entry(*directory, name.as_bytes()).into(),
+            Self::HasFile { directory, name } | Self::File { directory, name } => {
+                Mark::entry(*directory, name.as_bytes()).into()
+            }
             Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => files_of(*directory),
         }
     }
@@ -71,6 +165,11 @@ impl Field for Question {
                 out.number(directory.0);
                 out.bytes(user.as_bytes());
             }
+            Self::File { directory, name } => {
+                out.byte(4);
+                out.number(directory.0);
+                out.bytes(name.as_bytes());
+            }
         }
     }
 
@@ -81,6 +180,7 @@ impl Field for Question {
             1 => Ok(Self::HasFile { directory, name: text(input)? }),
             3 => Ok(Self::HasFilesOfOthers { directory, user: text(input)? }),
             2 => Ok(Self::HasFiles { directory }),
+            4 => Ok(Self::File { directory, name: text(input)? }),
             _ => Err(input.malformed("a question of a kind that is not known")),
         }
     }
@@ -118,27 +218,54 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Question>, DecodeError> {
     Ok(questions)
 }
 
-/// The bytes of the answers, a byte each.
-pub fn encode_answers(answers: impl IntoIterator<Item = bool>) -> Vec<u8> {
-    answers.into_iter().map(u8::from).collect()
+/// The bytes of the answers.
+pub fn encode_answers(answers: impl IntoIterator<Item = Answer>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    answers.into_iter().for_each(|answer| answer.encode(&mut Writer(&mut bytes)));
+    bytes
+}
+
+/// The answers to these questions. `None`: the bytes are something else.
+fn decode_answers(questions: &[Question], bytes: &[u8]) -> Option<Vec<Answer>> {
+    let mut input = Reader::new(bytes);
+    let mut answers = Vec::new();
+    for question in questions {
+        let answer = Answer::decode(&mut input).ok()?;
+        if matches!(question, Question::File { .. }) != matches!(answer, Answer::File(_)) {
+            return None;
+        }
+        answers.push(answer);
+    }
+    input.is_at_end().then_some(answers)
 }
 
 impl Told {
     /// Takes the answers to these questions. False: they are not the answers to so many.
     #[must_use]
     pub fn take(&mut self, questions: &[Question], answers: &[u8]) -> bool {
-        let is_whole = questions.len() == answers.len() && answers.iter().all(|answer| *answer < 2);
-        if is_whole {
-            self.answers.extend(questions.iter().cloned().zip(answers.iter().map(|answer| *answer == 1)));
-        }
+        let answers = decode_answers(questions, answers);
+        let is_whole = answers.is_some();
+        self.answers.extend(questions.iter().cloned().zip(answers.into_iter().flatten()));
         is_whole
     }
 
     pub(crate) fn ask(&self, question: Question) -> bool {
-        self.answers.get(&question).copied().unwrap_or_else(|| {
+        matches!(self.answer(question), Some(Answer::Is(true)))
+    }
+
+    pub(crate) fn ask_file(&self, question: Question) -> FileFact {
+        match self.answer(question) {
+            Some(Answer::File(fact)) => fact.clone(),
+            _ => FileFact::None,
+        }
+    }
+
+    fn answer(&self, question: Question) -> Option<&Answer> {
+        let answer = self.answers.get(&question);
+        if answer.is_none() {
             self.unanswered.borrow_mut().insert(question);
-            false
-        })
+        }
+        answer
     }
 
     /// All questions of the plan that has just been made, if one of them was not answered: those to which it has the answers have to be
@@ -154,21 +281,42 @@ impl Namespace {
         self.tree.children_of(directory, 0).filter(|child| self.tree.inode(*child).is_file())
     }
 
+    /// What a home tells of a file of this tree.
+    pub(crate) fn file_fact(&self, file: u32) -> FileFact {
+        let id = self.tree.inode(file).id();
+        let why = if self.tree.inode(file).is_open() {
+            Busy::Open
+        } else if self.tree.post.is_about(id) {
+            Busy::OrdersUnderWay
+        } else if self.tree.blocks_of(file).nth(exports::BLOCKS_MAX).is_some() {
+            Busy::TooLarge
+        } else {
+            return FileFact::File(Box::new(self.file_image(file)));
+        };
+        FileFact::Busy { file: id, why }
+    }
+
     /// The answer to a question. `None`: this group is not the directory's home.
-    pub fn tell(&self, question: &Question) -> Option<bool> {
+    pub fn tell(&self, question: &Question) -> Option<Answer> {
         let directory = question.directory();
         if self.home_of(directory) != self.group() {
             return None;
         }
         // A directory that this tree does not have any more has no files.
-        let Some(handle) = self.handle(directory) else { return Some(false) };
+        let directory = self.handle(directory);
+        let files = || directory.into_iter().flat_map(|directory| self.files_in(directory));
+        let file_of = |name: &str| {
+            let child = directory.and_then(|directory| self.tree.child(directory, name.as_bytes()));
+            child.filter(|child| self.tree.inode(*child).is_file())
+        };
         Some(match question {
-            Question::HasFile { name, .. } => {
-                self.tree.child(handle, name.as_bytes()).is_some_and(|child| self.tree.inode(child).is_file())
-            }
-            Question::HasFiles { .. } => self.files_in(handle).next().is_some(),
+            Question::HasFile { name, .. } => Answer::Is(file_of(name).is_some()),
+            Question::HasFiles { .. } => Answer::Is(files().next().is_some()),
             Question::HasFilesOfOthers { user, .. } => {
-                self.files_in(handle).any(|file| *self.tree.attributes_of(file).owner != **user)
+                Answer::Is(files().any(|file| *self.tree.attributes_of(file).owner != **user))
+            }
+            Question::File { name, .. } => {
+                Answer::File(file_of(name).map_or(FileFact::None, |file| self.file_fact(file)))
             }
         })
     }
@@ -177,6 +325,7 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::{Block, Timestamp};
 
     fn some() -> Vec<Question> {
         let directory = InodeId::of_slot(64, 7);
@@ -184,24 +333,56 @@ mod tests {
             Question::HasFile { directory, name: "f".into() },
             Question::HasFiles { directory },
             Question::HasFilesOfOthers { directory, user: "ann".into() },
+            Question::File { directory, name: "f".into() },
         ]
+    }
+
+    fn file() -> FileImage {
+        let block = Block { id: base::BlockId::of_pool(1, 7), ..Block::default() };
+        FileImage {
+            inode: InodeId::of_group(1, 9),
+            owner: "ann".into(),
+            group: "staff".into(),
+            mode: 0o1640,
+            replication: 3,
+            block_size: 1 << 20,
+            storage_policy: 0,
+            acl: None,
+            xattrs: Vec::new(),
+            modified: Timestamp::from_ms(7),
+            accessed: Timestamp::from_ms(8),
+            blocks: vec![block; 3],
+        }
+    }
+
+    fn answers(file: FileFact) -> Vec<u8> {
+        let is = [true, false, true].map(Answer::Is);
+        encode_answers(is.into_iter().chain([Answer::File(file)]))
     }
 
     #[test]
     fn questions_and_answers_come_back() {
         let questions = some();
         assert_eq!(decode(&encode(&questions)), Ok(questions.clone()));
-        let mut told = Told::default();
-        assert!(told.take(&questions, &encode_answers([true, false, true])));
-        assert_eq!(
-            questions.iter().map(|question| told.ask(question.clone())).collect::<Vec<_>>(),
-            [true, false, true]
-        );
-        assert_eq!(told.take_unanswered(), None);
-        let new = Question::HasFiles { directory: InodeId::ROOT };
-        assert!(!told.ask(new.clone()), "as if there were none");
-        let all: Vec<Question> = told.take_unanswered().expect("one was not answered");
-        assert!(all.contains(&new) && questions.iter().all(|question| all.contains(question)));
+        let file_id = file().inode;
+        for fact in [
+            FileFact::None,
+            FileFact::File(Box::new(file())),
+            FileFact::Busy { file: file_id, why: Busy::Open },
+            FileFact::Busy { file: file_id, why: Busy::OrdersUnderWay },
+            FileFact::Busy { file: file_id, why: Busy::TooLarge },
+        ] {
+            let mut told = Told::default();
+            assert!(told.take(&questions, &answers(fact.clone())));
+            let told_of = |question: &Question| told.ask(question.clone());
+            assert_eq!(questions[..3].iter().map(told_of).collect::<Vec<_>>(), [true, false, true]);
+            assert_eq!(told.ask_file(questions[3].clone()), fact);
+            assert_eq!(told.take_unanswered(), None);
+            let new = Question::HasFiles { directory: InodeId::ROOT };
+            assert!(!told.ask(new.clone()), "as if there were none");
+            let all: Vec<Question> = told.take_unanswered().expect("one was not answered");
+            assert!(all.contains(&new) && questions.iter().all(|question| all.contains(question)));
+        }
     }
 
     /// The bytes come from other servers.
@@ -210,7 +391,7 @@ mod tests {
         let good = encode(&some());
         for at in 0..good.len() {
             assert!(decode(&good[..at]).is_err(), "{at} bytes of {}", good.len());
-            for byte in [0, 4, 0x7f, 0x80, 0xff] {
+            for byte in [0, 5, 0x7f, 0x80, 0xff] {
                 let mut other = good.clone();
                 other[at] = byte;
                 // An error, or other questions; never a panic.
@@ -222,9 +403,16 @@ mod tests {
         let mut many = Vec::new();
         Writer(&mut many).number(QUESTIONS_MAX as u64 + 1);
         assert!(decode(&many).is_err_and(|error| error.to_string().contains("too many questions")));
-        let mut told = Told::default();
-        for answers in [&[0, 1][..], &[0, 1, 2], &[0, 1, 0, 1], &[]] {
-            assert!(!told.take(&some(), answers), "{answers:?}");
+        let good = answers(FileFact::File(Box::new(file())));
+        for at in 0..good.len() {
+            assert!(!Told::default().take(&some(), &good[..at]), "{at} bytes of {}", good.len());
+            for byte in [0, 5, 0x7f, 0x80, 0xff] {
+                let mut other = good.clone();
+                other[at] = byte;
+                let _ = Told::default().take(&some(), &other);
+            }
         }
+        let swapped = encode_answers([Answer::File(FileFact::None), Answer::Is(true)]);
+        assert!(!Told::default().take(&some()[..2], &swapped), "a file where a yes or no was asked for");
     }
 }

@@ -11,7 +11,9 @@ use crate::{
         create::{self, CreateEdit},
         fsync::FsyncEdit,
         mkdirs::MkdirsEdit,
+        move_file::MoveFileEdit,
         release_lease::{self, Freeing, Recovery},
+        rename::{self, RenameEdit},
         truncate::{self, Cutting, TruncateEdit},
         truncate_copy::TruncateCopyEdit,
     },
@@ -69,6 +71,16 @@ impl<E: From<Edit<CreateEdit>> + From<Edit<CompleteEdit>> + From<Edit<MkdirsEdit
         match plan {
             create::Plan::Create(freeing) => freeing.into(),
             create::Plan::Parents(edit) => Self::First(edit.into()),
+        }
+    }
+}
+
+impl<E: From<Edit<RenameEdit>> + From<Edit<MoveFileEdit>>> From<rename::Plan> for Step<E> {
+    fn from(plan: rename::Plan) -> Self {
+        match plan {
+            rename::Plan::Rename(edit) => Self::Edit(edit.into()),
+            rename::Plan::Move(edit) => Self::Edit(edit.into()),
+            rename::Plan::NoChange(reply) => Self::NoChange(reply),
         }
     }
 }

@@ -4,6 +4,8 @@ use crate::{
     FileKind, FileStatus, GroupLevel, UnknownReplicas,
     digest::Digester,
     directory_log::DirectoryLog,
+    exports::Export,
+    outbox::Post,
     quota::Quota,
     retry::Ring,
     snapshots::Snapshots,
@@ -48,6 +50,9 @@ pub(crate) struct Tree {
     pub unknown: UnknownReplicas,
     pub level: GroupLevel,
     pub directory_log: DirectoryLog,
+    /// The files of which this group has an export.
+    pub exports: SharedMap<InodeId, Export>,
+    pub post: Post,
     /// The sum of the digests of all inodes, blocks and quotas.
     pub sum: u64,
 }
@@ -100,11 +105,12 @@ impl Counters {
     }
 
     /// Whether the inode was made by the group that holds this tree.
-    fn is_own(&self, id: InodeId) -> bool {
+    pub fn is_own(&self, id: InodeId) -> bool {
         matches!(id.origin(), InodeOrigin::Group { number, .. } if u16::from(number) == self.group_number())
     }
 
-    /// Whether an inode of this id can be in the tree: the root, one that this group has made, or a directory that the root group has.
+    /// Whether an inode of this id can be in the tree: the root, one that this group has made, a directory that the root group has, or a file that
+    /// has moved here.
     pub fn knows_inode(&self, id: InodeId, is_directory: bool) -> bool {
         let is_followed = is_directory
             && self.group_number() != GroupId::ROOT.number().into()
@@ -114,7 +120,8 @@ impl Counters {
             InodeOrigin::Slot { .. } => is_directory,
             InodeOrigin::Group { .. } => self.is_own(id) && id <= self.last_inode,
         };
-        id == InodeId::ROOT || is_own || is_followed
+        let has_moved = !is_directory && !self.is_own(id) && matches!(id.origin(), InodeOrigin::Group { .. });
+        id == InodeId::ROOT || is_own || is_followed || has_moved
     }
 
     /// The id of the inode that is made after `offset` others of the same edit.
@@ -203,6 +210,8 @@ impl Tree {
             unknown: UnknownReplicas::default(),
             level: GroupLevel::default(),
             directory_log: DirectoryLog::default(),
+            exports: SharedMap::default(),
+            post: Post::default(),
             sum: 0,
         }
     }
@@ -393,6 +402,9 @@ impl Tree {
         }
         if !self.directory_log.is_unused() {
             digester.number(self.directory_log.digest());
+        }
+        if !self.post.is_unused() {
+            digester.number(self.post.digest());
         }
         if !self.snapshots.is_unused() {
             let numbers = [

@@ -43,6 +43,10 @@ impl Encoded {
     pub fn of(message: impl Put) -> Self {
         Self(encoded(message))
     }
+
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
 }
 
 impl Answer for Encoded {

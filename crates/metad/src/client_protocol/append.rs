@@ -43,6 +43,8 @@ fn answer(turn: &Turn<'_>, call: &Call, request: &ops::append::Request, inode: I
         return Err(FsError::NotFound(format!("File does not exist: {}", request.path)));
     };
     let last = namespace::reads::get_block_locations::by_id(namespace, inode).and_then(|blocks| blocks.last);
+    // Nobody writes on a block of another group's pool: the client is to ask for a new one.
+    let last = last.filter(|last| !namespace.is_foreign(last.block.id));
     let (mut located, mut place) = (None, None);
     match last {
         Some(last) if request.new_block => place = Some((last.block, OFFSET_UNKNOWN)),

@@ -38,7 +38,7 @@ mod turns;
 mod walks;
 mod xattrs;
 
-pub use answers::Answer;
+pub use answers::{Answer, Encoded};
 pub use calls::{decode, hand_over, refuse_in_safe_mode};
 pub use service::{ha_state, require_superuser};
 pub use walks::run as run_walks;

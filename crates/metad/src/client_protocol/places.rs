@@ -1,6 +1,6 @@
 //! The locations of a file's blocks, as answers tell them.
 
-use crate::{datanodes::wire, partition::Partition};
+use crate::{datanodes::wire, partition::Partition, post::places::Foreign};
 use ::blocks::{BlockMap, BlockState, Reader};
 use base::Moment;
 use namespace::{FileBlock, FileBlocks};
@@ -11,6 +11,8 @@ pub struct Places<'a> {
     pub partition: &'a Partition,
     pub blocks: FileBlocks,
     pub host: &'a str,
+    /// Takes note of the blocks whose places only other groups know.
+    pub foreign: &'a Foreign,
 }
 
 /// A usual block with three replicas.
@@ -22,10 +24,10 @@ impl Put for Places<'_> {
     }
 
     fn put(self, out: &mut Writer) {
-        let Self { partition, blocks, host } = self;
+        let Self { partition, blocks, host, foreign } = self;
         let map = partition.blocks.lock();
         let now = partition.moment();
-        let place = |block: FileBlock| Place { partition, map: &map, block, host, now };
+        let place = |block: FileBlock| Place { partition, map: &map, block, host, now, foreign };
         let is_complete = |last: &FileBlock| {
             last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
         };
@@ -46,6 +48,7 @@ struct Place<'a> {
     block: FileBlock,
     host: &'a str,
     now: Moment,
+    foreign: &'a Foreign,
 }
 
 impl Put for Place<'_> {
@@ -55,6 +58,9 @@ impl Put for Place<'_> {
 
     fn put(self, out: &mut Writer) {
         let FileBlock { block, offset, .. } = self.block;
+        if let Some(pool) = self.foreign.pool_of(self.partition, block.id) {
+            return wire::found(&pool, block, offset, None).put(out);
+        }
         let chance = self.partition.env.random.next_u64();
         let located = self.map.locations(block.id, Reader { host: Some(self.host) }, chance, self.now);
         wire::found(&self.partition.cluster.block_pool, block, offset, located.as_ref()).put(out);

@@ -7,7 +7,11 @@ use super::{
     places::Places,
     status::{self, Name},
 };
-use crate::{audit::lines, core::Core};
+use crate::{
+    audit::lines,
+    core::Core,
+    post::places::{Foreign, Located},
+};
 use base::FsError;
 use bytes::{Buf, Bytes};
 use namespace::{
@@ -45,10 +49,17 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((read, reply)) = asked(core, &call, reply, read) else { return };
     let host = host(&call);
     calls::read(core, &call, reply, &read, |_, found| {
-        Ok(Encoded::of(Only(found.map(|(found, blocks)| WithLocations {
+        let foreign = Foreign::default();
+        let answer = Encoded::of(Only(found.map(|(found, blocks)| WithLocations {
             status: status::view(&found, Name::Empty),
-            locations: blocks.map(|blocks| Places { partition: &core.partition, blocks, host: &host }),
-        }))))
+            locations: blocks.map(|blocks| Places {
+                partition: &core.partition,
+                blocks,
+                host: &host,
+                foreign: &foreign,
+            }),
+        })));
+        Ok(Located::new(core, call.method, &host, foreign, answer))
     });
 }
 
@@ -67,10 +78,12 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((read, reply)) = asked(core, &call, reply, read) else { return };
     let host = read.need_location.then(|| host(&call));
     calls::read(core, &call, reply, &read, |tree, page| {
-        Ok(Encoded::of(Only(page.as_ref().map(|page| Listing {
-            entries: entries(core, &tree.namespace, page, host.as_deref()),
+        let foreign = Foreign::default();
+        let answer = Encoded::of(Only(page.as_ref().map(|page| Listing {
+            entries: entries(core, &tree.namespace, page, host.as_deref(), &foreign),
             remaining: page.remaining,
-        }))))
+        })));
+        Ok(Located::new(core, call.method, host.as_deref().unwrap_or_default(), foreign, answer))
     });
 }
 
@@ -85,10 +98,11 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let reply = lines::watch_read(core, &call, reply, &read);
     let host = need_location.then(|| host(&call));
     calls::read(core, &call, reply, &read, |tree, found| {
+        let foreign = Foreign::default();
         let pages = found.listings.iter().map(|partial| BatchedPage {
             parent: partial.parent_index,
             entries: match &partial.listing {
-                Ok(page) => Ok(entries(core, &tree.namespace, page, host.as_deref())),
+                Ok(page) => Ok(entries(core, &tree.namespace, page, host.as_deref(), &foreign)),
                 Err(error) => {
                     let (class, message) = proto::exception::to_remote(error);
                     Err(p::RemoteExceptionProto { class_name: class.to_owned(), message: Some(message) })
@@ -97,7 +111,8 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
         });
         let mut cookie = found.next.0.to_be_bytes().to_vec();
         cookie.extend_from_slice(&found.next.1);
-        Ok(Encoded::of(BatchedListing { pages, has_more: found.has_more, start_after: &cookie }))
+        let answer = Encoded::of(BatchedListing { pages, has_more: found.has_more, start_after: &cookie });
+        Ok(Located::new(core, call.method, host.as_deref().unwrap_or_default(), foreign, answer))
     });
 }
 
@@ -152,7 +167,10 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         if blocks.wants_access_time {
             files::note_access(&core.partition, blocks.inode);
         }
-        Ok(Encoded::of(Only(Some(Places { partition: &core.partition, blocks, host: &host }))))
+        let foreign = Foreign::default();
+        let partition = &core.partition;
+        let answer = Encoded::of(Only(Some(Places { partition, blocks, host: &host, foreign: &foreign })));
+        Ok(Located::new(core, call.method, &host, foreign, answer))
     });
 }
 
@@ -167,12 +185,13 @@ fn entries<'a>(
     namespace: &'a Namespace,
     page: &'a get_listing::Listing<'a>,
     host: Option<&'a str>,
+    foreign: &'a Foreign,
 ) -> impl ExactSizeIterator<Item = impl Put> + Clone {
     page.entries.iter().map(move |entry| {
         let host = host.filter(|_| !entry.is_directory());
         let locations = host.and_then(|host| {
             let blocks = get_block_locations::by_id_at(namespace, entry.id, page.snapshot)?;
-            Some(Places { partition: &core.partition, blocks, host })
+            Some(Places { partition: &core.partition, blocks, host, foreign })
         });
         WithLocations { status: status::view(entry, Name::Own), locations }
     })

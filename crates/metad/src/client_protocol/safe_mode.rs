@@ -18,7 +18,9 @@ pub fn refuse_in_safe_mode(partition: &Partition, what: impl FnOnce() -> String)
 /// Refuses to say where `blocks` are while safe mode is on and no replica of one of them was reported.
 pub fn refuse_unknown_places(partition: &Partition, path: &str, blocks: &[FileBlock]) -> FsResult<()> {
     let map = partition.blocks.lock();
-    if !map.in_safe_mode() || blocks.iter().all(|it| map.has_place(it.block.id)) {
+    // Other groups know where the blocks of their pools are.
+    let mut own = blocks.iter().filter(|it| partition.other_group_of(it.block.id).is_none());
+    if !map.in_safe_mode() || own.all(|it| map.has_place(it.block.id)) {
         return Ok(());
     }
     Err(safe_mode(partition, &map).refuse_places(path))

@@ -74,6 +74,9 @@ fn on_committed(partition: &Arc<Partition>, sn: Sn) {
     if partition.directories.is_used() {
         step(partition, Input::Committed(sn));
     }
+    if partition.has_homes() {
+        partition.committed.notify_one();
+    }
 }
 
 /// Steps the machine when time has passed, and reads for it. Runs on a thread of its own until `stop`.

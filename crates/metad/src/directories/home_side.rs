@@ -15,7 +15,10 @@ use dirlog::{
     home::{self, CallKind, Verdict},
     wire,
 };
-use namespace::{Namespace, questions};
+use namespace::{
+    Namespace,
+    questions::{self, Answer},
+};
 use rpc::{Call, Replier};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -138,13 +141,15 @@ impl HomeSide {
         }
         for ask in std::mem::take(&mut self.asks) {
             let Ok(permit) = self.home.begin(now) else { return };
-            let answers: Option<Vec<bool>> = match questions::decode(&ask.body) {
+            let answers: Option<Vec<Answer>> = match questions::decode(&ask.body) {
                 Ok(questions) => questions.iter().map(|question| tree.tell(question)).collect(),
                 Err(error) => {
                     tracing::error!(%error, "the root group asks what cannot be read");
                     None
                 }
             };
+            // What other groups have still to carry out takes a moment: the root group asks again.
+            let answers = answers.filter(|answers| !answers.iter().any(Answer::is_in_the_way));
             match answers {
                 Some(answers) => {
                     let fact = questions::encode_answers(answers).into();

@@ -36,7 +36,7 @@ use crate::{
     settle::Unsettled,
 };
 use ::blocks::BlockMap;
-use base::{CallOrigin, Caller, Moment};
+use base::{BlockId, CallOrigin, Caller, GroupId, Moment};
 use bytes::Bytes;
 use condition::Condition;
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
@@ -54,7 +54,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use turn::Turn;
 use upgrade::Upgrade;
 
@@ -97,6 +97,8 @@ pub struct Partition {
     /// This member's side of the directory log, while it leads.
     pub directories: Directories,
     has_homes: AtomicBool,
+    /// Hears of commits, where further groups hold files.
+    pub committed: Notify,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
@@ -161,6 +163,7 @@ impl Partition {
             queue,
             directories: Directories::default(),
             has_homes: AtomicBool::new(has_homes),
+            committed: Notify::new(),
             checkpoint: Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: Reads::default(),
@@ -190,6 +193,12 @@ impl Partition {
     /// Whether this is the pool of the partition's blocks. It has one, as its group has.
     pub fn has_pool(&self, pool: &str) -> bool {
         *self.cluster.block_pool == *pool
+    }
+
+    /// The group that has the pool of a block, if it is another one.
+    pub fn other_group_of(&self, block: BlockId) -> Option<GroupId> {
+        let group = Namespace::group_of_pool(block);
+        Some(group).filter(|group| self.has_homes() && *group != self.cluster.group)
     }
 
     pub fn moment(&self) -> Moment {

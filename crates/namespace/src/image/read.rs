@@ -69,6 +69,7 @@ impl Namespace {
             quotas: Vec::new(),
             name: Vec::new(),
             slots: SlotsSeen::default(),
+            has_moved_files: false,
             is_indexed: false,
         };
         image.read(together)?;
@@ -129,6 +130,8 @@ pub(super) struct Image<'a> {
     quotas: Vec<(InodeId, Quota)>,
     pub(super) name: Vec<u8>,
     slots: SlotsSeen,
+    /// A file was read that another group made.
+    has_moved_files: bool,
     /// Inodes are found by their ids: those of the tree as soon as all of it was read, later ones at once.
     is_indexed: bool,
 }
@@ -230,6 +233,7 @@ impl Image<'_> {
                 byte if byte == Section::Unknown as u8 => self.unknown()?,
                 byte if byte == Section::Level as u8 => self.level()?,
                 byte if byte == Section::DirectoryLog as u8 => self.directory_log()?,
+                byte if byte == Section::Exports as u8 => self.exports()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
@@ -447,7 +451,7 @@ impl Image<'_> {
     }
 
     /// Reads an inode into its directory, behind `last`; answers how many children it will have.
-    fn inode(&mut self, parent: u32, last: u32) -> Result<(u32, u32)> {
+    pub(super) fn inode(&mut self, parent: u32, last: u32) -> Result<(u32, u32)> {
         let flags = self.byte()?;
         let is_directory = flags & FLAG_DIRECTORY != 0;
         let is_open = flags & FLAG_OPEN != 0;
@@ -463,6 +467,7 @@ impl Image<'_> {
         self.check_below(modified, TIME_LIMIT_MS, "time")?;
         (self.before.inode, self.before.modified) = (id, modified);
         let (id, modified) = (InodeId(id), Timestamp::from_ms(modified));
+        self.has_moved_files |= !is_directory && !self.ns.tree.counters.is_own(id);
         self.slots.note(id);
         if self.is_indexed && self.ns.handle(id).is_some() {
             return Err(self.malformed(format!("inode {id} is there twice")));
@@ -742,6 +747,9 @@ impl Image<'_> {
         self.section = Section::End;
         if !self.slots.are_empty() && !self.ns.tree.directory_log.slots.are_used() {
             return Err(self.malformed("directories have slots, and no group has any"));
+        }
+        if self.has_moved_files && self.ns.tree.directory_log.is_unused() {
+            return Err(self.malformed("files of other groups, and there is one group"));
         }
         let digest = u64::from_le_bytes(self.array()?);
         if !self.source.is_at_end()? {

@@ -1,8 +1,8 @@
 //! The tree, walked from the root in the order of names: no handle and no hash order shows.
 
 use super::{
-    DIRECTORY_LOG, DIRECTORY_LOG_PLACE, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE, LEVEL_VERSION, MAGIC, Section,
-    UNKNOWN_VERSION, VERSION,
+    DIRECTORY_LOG, DIRECTORY_LOG_PLACE, EXPORTS_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE,
+    LEVEL_VERSION, MAGIC, Section, UNKNOWN_VERSION, VERSION,
 };
 use crate::{
     codec::{Field, Writer},
@@ -79,6 +79,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.unknown();
     image.level();
     image.directory_log()?;
+    image.exports()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -173,6 +174,37 @@ impl Image<'_> {
         for entry in log.kept.iter() {
             bytes.clear();
             entry.encode(&mut Writer(&mut bytes));
+            self.out().bytes(&bytes);
+            self.flush_full()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing where no file ever moved to another group.
+    fn exports(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        if tree.exports.is_empty() && tree.post.is_unused() {
+            return Ok(());
+        }
+        self.out().byte(Section::Exports as u8);
+        self.out().byte(EXPORTS_VERSION);
+        self.out().number(tree.exports.len() as u64);
+        for (_, export) in tree.exports.iter() {
+            self.out().number(export.to.0.into());
+            self.inode(export.handle);
+            self.flush_full()?;
+        }
+        for numbers in [&tree.post.sent, &tree.post.carried_out] {
+            self.out().number(numbers.len() as u64);
+            for (group, number) in numbers {
+                self.out().number(group.0.into());
+                self.out().number(*number);
+            }
+        }
+        self.out().number(tree.post.waiting.len() as u64);
+        for ((group, _), message) in tree.post.waiting.iter() {
+            self.out().number(group.0.into());
+            let bytes = message.to_bytes();
             self.out().bytes(&bytes);
             self.flush_full()?;
         }

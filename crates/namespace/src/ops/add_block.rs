@@ -85,9 +85,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
         (penultimate, last) = (last, Some(stored));
     }
     if !is_same(req.previous, last) {
-        let full = last.is_some_and(|last| last.committed && last.block.length >= block_size);
+        let is_full = |last: Stored| last.block.length >= block_size || ns.is_foreign(last.block.id);
+        let full = last.is_some_and(|last| last.committed && is_full(last));
         if req.previous.is_none() && full {
-            // The client appends behind a full block, which it was not told of.
+            // The client appends behind a full block, or one of another group's pool, which it was not told of.
         } else if let Some(last) = last.filter(|_| is_same(req.previous, penultimate)) {
             if last.block.length != 0 {
                 return Err(FsError::Io(format!(
@@ -107,6 +108,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
             )));
         }
     }
+    let penultimate = penultimate.filter(|block| !ns.is_foreign(block.block.id));
     if penultimate.is_some_and(|block| !facts.is_complete(&block.block)) {
         return Err(FsError::NotReplicatedYet(format!("Not replicated yet: {}", tree.path_of(file))));
     }

@@ -78,12 +78,14 @@ pub fn plan(
     lease::check_free(ns, ctx, file, path, "APPEND_FILE", (&req.holder, &req.client_machine))?;
     let last = ns.tree.last_block(file);
     let last = (last != NONE).then(|| ns.tree.blocks.stored(last).block);
-    if let Some(last) = last.filter(|last| !facts.is_complete(last)) {
+    let own = last.filter(|last| !ns.is_foreign(last.id));
+    if let Some(last) = own.filter(|last| !facts.is_complete(last)) {
         return Err(FsError::Io(format!(
             "append: lastBlock={last} of src={path} is not sufficiently replicated yet."
         )));
     }
-    let room = last.is_some_and(|last| last.length < ns.tree.attributes_of(file).block_size);
+    // Nobody writes on a block of another group's pool: the next one is new.
+    let room = own.is_some_and(|last| last.length < ns.tree.attributes_of(file).block_size);
     let edit = AppendEdit {
         inode: ns.tree.inode(file).id(),
         holder: req.holder.as_str().into(),

@@ -64,7 +64,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request, facts: &dyn BlockF
     if last != NONE {
         let stored = tree.blocks.stored(last);
         committed = add_block::commit(ns, file, stored, req.last)?;
-        let mut final_blocks = tree.blocks_of(file).map(|stored| stored.block);
+        // Another group vouches for the blocks in its pool.
+        let blocks = tree.blocks_of(file).map(|stored| stored.block);
+        let mut final_blocks = blocks.filter(|block| !ns.is_foreign(block.id));
         let waiting = final_blocks.find(|block| {
             if block.id == stored.block.id {
                 // A length that nobody stated is not final.
@@ -129,7 +131,7 @@ impl Operation for CompleteEdit {
         ns.close_file(file);
         ns.set_modified(file, applying.time);
         let last = ns.tree.last_block(file);
-        if last != NONE {
+        if last != NONE && !ns.is_foreign(ns.tree.blocks.stored(last).block.id) {
             applying.changes.push(BlockChange::Completed { block: ns.tree.blocks.stored(last).block });
         }
         Reply::Bool(true)

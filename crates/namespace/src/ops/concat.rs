@@ -61,6 +61,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         seen.insert(source);
         sources.push(ns.tree.inode(source).id());
     }
+    if !ns.is_native(target) || seen.iter().any(|source| !ns.is_native(*source)) {
+        return Err(FsError::Unsupported(format!(
+            "concat: {} and its sources cannot be joined yet, because one of them came from another group of metadata servers by a rename.",
+            req.target
+        )));
+    }
     if seen.len() < sources.len() {
         return Err(refused("concat: at least two of the source files are the same".into()));
     }

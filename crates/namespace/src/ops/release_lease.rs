@@ -83,12 +83,17 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, inode: InodeId, facts: &dyn Block
     }
     let stored = ns.tree.blocks.stored(last);
     let block = stored.block;
-    let mut earlier = ns.tree.blocks_of(file).map(|stored| stored.block).filter(|other| other.id != block.id);
+    let blocks = ns.tree.blocks_of(file).map(|stored| stored.block);
+    let mut earlier = blocks.filter(|other| other.id != block.id && !ns.is_foreign(other.id));
     if let Some(waiting) = earlier.find(|block| !facts.is_complete(block)) {
         return Plan::Waiting(waiting);
     }
     if stored.committed {
-        return if facts.is_complete(&block) { close(None, false) } else { Plan::Waiting(block) };
+        return if ns.is_foreign(block.id) || facts.is_complete(&block) {
+            close(None, false)
+        } else {
+            Plan::Waiting(block)
+        };
     }
     let truncation = ns.truncation_of(inode).map(|(_, _, length)| length);
     if truncation.is_none() && block.length == 0 && !facts.is_located(&block) {

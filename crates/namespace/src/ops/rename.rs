@@ -6,11 +6,14 @@ use crate::{
     access::{Access, WRITE},
     charge::{ledger::Ledger, moving},
     codec::record_fields,
-    edit::{Edit, Planned},
+    edit::Edit,
     entry_limits,
     footprint::Marks,
     operation::{Applying, Operation},
-    ops::allow_snapshot,
+    ops::{
+        allow_snapshot,
+        move_file::{self, MoveFileEdit, Moved},
+    },
     path::Path,
     plannable::plannable,
     reserved,
@@ -38,14 +41,23 @@ pub struct RenameEdit {
 
 record_fields! { RenameEdit { inode, destination, name, replaced, answers } }
 
-const REFUSED: FsResult<Planned<RenameEdit>> = Ok(Planned::NoChange(Reply::Bool(false)));
+/// The decision of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Rename(Edit<RenameEdit>),
+    /// The file has another home from then on.
+    Move(Edit<MoveFileEdit>),
+    NoChange(Reply),
+}
+
+const REFUSED: FsResult<Plan> = Ok(Plan::NoChange(Reply::Bool(false)));
 
 /// # Errors
 /// [`base::FsError::Io`] if the destination is too long or too deep, [`base::FsError::InvalidPath`] if it is reserved. A path
 /// cannot be resolved (see [`crate::ops`]); the caller may not write one of the directories; the source is protected or
 /// holds a directory with snapshots ([`base::FsError::Snapshot`], also if snapshottable directories would be nested). There
 /// is no room, or a quota has none. Where source and destination do not fit, the answer is false instead.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<RenameEdit>> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> {
     Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
@@ -67,37 +79,52 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         }
         None => access.check_ancestor(ns, &destination, WRITE)?,
     }
-    let Some(moved) = source.target.filter(|_| !source.path.is_root()) else {
+    let free = match (into, destination.parent()) {
+        (Some(directory), _) => {
+            Some(directory).filter(|_| ns.tree.child(directory, name.as_bytes()).is_none())
+        }
+        (None, parent) => parent.filter(|_| destination.target.is_none()),
+    };
+    // Both homes are asked at once.
+    let free = free.filter(|parent| !ctx.has_file(ns, *parent, name));
+    let moved = move_file::source(ns, ctx, &access, &source)?;
+    let Some(moved) = moved.filter(|_| !source.path.is_root()) else {
         return REFUSED;
     };
-    let roots = allow_snapshot::check_removable(ns, moved)?;
+    let roots = moved.roots(ns)?;
     if text == source.path.as_str() {
-        return Ok(Planned::NoChange(Reply::Bool(true)));
+        return Ok(Plan::NoChange(Reply::Bool(true)));
     }
     if is_below(&text, source.path.as_str()) {
         return REFUSED;
     }
     reserved::check_destination(&text)?;
-    let parent = match into {
-        Some(directory) if ns.tree.child(directory, name.as_bytes()).is_some() => return REFUSED,
-        Some(directory) if ctx.has_file(ns, directory, name) => return REFUSED,
-        Some(directory) => directory,
-        None => match destination.parent() {
-            Some(parent) if destination.target.is_none() && !ctx.has_file(ns, parent, name) => parent,
-            _ => return REFUSED,
-        },
-    };
+    let Some(parent) = free else { return REFUSED };
     let parent_text = if into.is_some() { destination.path.as_str() } else { destination.path.parent() };
     allow_snapshot::check_not_nested(ns, &roots, source.path.as_str(), parent)?;
     check_limits(ns, ctx, &source, parent, parent_text, name)?;
-    let edit = RenameEdit {
-        inode: ns.tree.inode(moved).id(),
-        destination: ns.tree.inode(parent).id(),
-        name: name.into(),
-        replaced: None,
-        answers: true,
-    };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
+    decided(ns, ctx, moved, &source, (parent, name), None, true)
+}
+
+/// The edit of a rename that is possible.
+pub(crate) fn decided(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    moved: Moved,
+    source: &Resolved<'_>,
+    (parent, name): (u32, &str),
+    replaced: Option<InodeId>,
+    answers: bool,
+) -> FsResult<Plan> {
+    match moved {
+        Moved::Here(inode) if !moved.leaves(ns, parent) => {
+            let id = |handle: u32| ns.tree.inode(handle).id();
+            let (inode, destination) = (id(inode), id(parent));
+            let edit = RenameEdit { inode, destination, name: name.into(), replaced, answers };
+            Ok(Plan::Rename(Edit::plan(ns, ctx, edit)?))
+        }
+        _ => Ok(Plan::Move(move_file::plan(ns, ctx, moved, source, (parent, name), replaced, answers)?)),
+    }
 }
 
 /// Whether a path lies strictly below another.
@@ -121,7 +148,7 @@ pub(crate) fn check_limits(
     Ok(())
 }
 
-plannable! { Request by plan => Planned<RenameEdit>, (source, destination) "Cannot rename {source}" }
+plannable! { Request by plan => Plan, (source, destination) "Cannot rename {source}" }
 
 impl Operation for RenameEdit {
     fn answer(&self) -> Option<Reply> {

@@ -4,10 +4,10 @@
 use crate::{
     Context, Namespace,
     access::{Access, WRITE},
-    edit::{Edit, Planned},
     ops::{
         allow_snapshot,
-        rename::{RenameEdit, check_limits, is_below},
+        move_file::{self, Moved},
+        rename::{Plan, check_limits, decided, is_below},
     },
     path::Path,
     plannable::plannable,
@@ -32,7 +32,7 @@ pub struct Request {
 /// [`FsError::InvalidPath`] if it is reserved. A path cannot be resolved (see [`crate::ops`]); the caller may not write
 /// one of the directories; the source is protected. [`FsError::Snapshot`] if one holds a directory with snapshots, or
 /// snapshottable directories would be nested. There is no room, or a quota has none.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<RenameEdit>> {
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> {
     Path::check_length(&req.destination, "rename", ctx.limits)?;
     let access = Access::new(ctx);
     let source = resolve(ns, ctx, &access, &req.source, Purpose::Other)?;
@@ -44,8 +44,16 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     access.check_ancestor(ns, &destination, WRITE)?;
     let (from, to) = (source.path.as_str(), destination.path.as_str());
-    let moved = check_source(&source)?;
-    let roots = allow_snapshot::check_removable(ns, moved)?;
+    // Both homes are asked at once.
+    let elsewhere = match destination.parent().filter(|_| destination.target.is_none()) {
+        Some(parent) if source.target.is_none_or(|source| ns.tree.inode(source).is_file()) => {
+            ctx.file(ns, parent, destination.path.name()).file()
+        }
+        _ => None,
+    };
+    let moved = move_file::source(ns, ctx, &access, &source)?;
+    let moved = check_source(&source, moved)?;
+    let roots = moved.roots(ns)?;
     if from == to {
         return Err(FsError::AlreadyExists(format!("The source {from} and destination {to} are the same")));
     }
@@ -59,10 +67,14 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(FsError::Io("rename destination cannot be the root".into()));
     }
     if let Some(target) = destination.target {
-        check_overwrite(ns, ctx, req, (from, to), moved, target)?;
+        check_overwrite(ns, ctx, req, (from, to), &moved, target)?;
         allow_snapshot::check_removable(ns, target)?;
     }
+    if elsewhere.is_some() && !req.overwrite {
+        return Err(exists(to));
+    }
     if let Some(parent) = destination.parent().filter(|_| destination.target.is_none())
+        && moved.is_directory(ns)
         && ctx.has_file(ns, parent, destination.path.name())
     {
         return Err(kinds_differ(from, to));
@@ -72,24 +84,22 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     };
     allow_snapshot::check_not_nested(ns, &roots, from, parent)?;
     check_limits(ns, ctx, &source, parent, destination.path.parent(), destination.path.name())?;
-    let edit = RenameEdit {
-        inode: ns.tree.inode(moved).id(),
-        destination: ns.tree.inode(parent).id(),
-        name: destination.path.name().into(),
-        replaced: destination.target.map(|target| ns.tree.inode(target).id()),
-        answers: false,
-    };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
+    let here = destination.target.map(|target| ns.tree.inode(target).id());
+    decided(ns, ctx, moved, &source, (parent, destination.path.name()), here.or(elsewhere), false)
 }
 
-fn check_source(source: &Resolved<'_>) -> FsResult<u32> {
-    let Some(moved) = source.target else {
+fn check_source(source: &Resolved<'_>, moved: Option<Moved>) -> FsResult<Moved> {
+    let Some(moved) = moved else {
         return Err(FsError::NotFound(format!("rename source {} is not found.", source.path.as_str())));
     };
     if source.path.is_root() {
         return Err(FsError::Io("rename source cannot be the root".into()));
     }
     Ok(moved)
+}
+
+fn exists(to: &str) -> FsError {
+    FsError::AlreadyExists(format!("rename destination {to} already exists"))
 }
 
 fn kinds_differ(from: &str, to: &str) -> FsError {
@@ -101,16 +111,16 @@ fn check_overwrite(
     ctx: &Context<'_>,
     req: &Request,
     (from, to): (&str, &str),
-    moved: u32,
+    moved: &Moved,
     target: u32,
 ) -> FsResult<()> {
     let handle = target;
-    let (moved, target) = (ns.tree.inode(moved), ns.tree.inode(target));
-    if moved.is_directory() != target.is_directory() {
+    let target = ns.tree.inode(target);
+    if moved.is_directory(ns) != target.is_directory() {
         return Err(kinds_differ(from, to));
     }
     if !req.overwrite {
-        return Err(FsError::AlreadyExists(format!("rename destination {to} already exists")));
+        return Err(exists(to));
     }
     if target.children_count() > 0 || (target.is_directory() && ctx.has_files(ns, handle)) {
         return Err(FsError::Io(format!("rename destination directory is not empty: {to}")));
@@ -118,4 +128,4 @@ fn check_overwrite(
     Ok(())
 }
 
-plannable! { Request by plan => Planned<RenameEdit>, (source, destination) "Cannot rename {source}" }
+plannable! { Request by plan => Plan, (source, destination) "Cannot rename {source}" }

@@ -10,6 +10,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     ops::create,
+    outbox::Order,
     plannable::plannable,
     resolve::{Purpose, resolve},
     usage::replicated,
@@ -89,12 +90,14 @@ impl Operation for SetReplicationEdit {
         let change = AttributeChange { replication: Some(self.replication), ..AttributeChange::default() };
         ns.set_attributes(target, change);
         let to = ns.block_replication(target);
-        let blocks = ns.tree.blocks_of(target);
-        applying.changes.extend(blocks.map(|stored| BlockChange::ReplicationChanged {
-            block: stored.block.id,
-            from,
-            to,
-        }));
+        let blocks = ns.tree.blocks_of(target).map(|stored| stored.block.id);
+        let own = blocks.filter(|block| !ns.is_foreign(*block));
+        let changes = own.map(|block| BlockChange::ReplicationChanged { block, from, to });
+        applying.changes.extend(changes);
+        for group in ns.groups_with_exports(target) {
+            let order = Order::SetReplication { file: self.inode, replication: self.replication };
+            ns.give_order(group, order);
+        }
         Reply::Bool(true)
     }
 }

@@ -66,7 +66,9 @@ fn time(ms: i64) -> FsResult<Option<Timestamp>> {
 /// Records that a file was read now; see [`crate::FileBlocks::wants_access_time`]. Nothing happens if it is
 /// gone, or if another read was recorded meanwhile.
 pub fn plan_access(ns: &Namespace, ctx: &Context<'_>, inode: InodeId) -> Planned<SetTimesEdit> {
-    let file = ns.handle(inode).map(|handle| ns.tree.inode(handle)).filter(|inode| inode.is_file());
+    let is_here = ns.exported_to(inode).is_none();
+    let file =
+        ns.handle(inode).map(|handle| ns.tree.inode(handle)).filter(|inode| is_here && inode.is_file());
     let precision = ctx.limits.access_time_precision_ms;
     if file.is_none_or(|file| precision == 0 || ctx.now.ms <= file.accessed().ms + precision) {
         return Planned::NoChange(Reply::Unit);

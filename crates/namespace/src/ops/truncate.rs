@@ -120,10 +120,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
         )));
     }
     let (mut kept, mut end, mut begin) = (0, 0, 0);
+    let mut cut_block = None;
     for stored in ns.tree.blocks_of(file) {
         if end >= wanted {
             break;
         }
+        cut_block = Some(stored.block.id);
         begin = end;
         end += stored.block.length;
         kept += 1;
@@ -131,6 +133,12 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
     if end == wanted {
         let edit = TruncateEdit { inode, kept, cut: None };
         return Ok(Plan::AtOnce(Edit::plan(ns, ctx, edit)?));
+    }
+    if cut_block.is_some_and(|block| ns.is_foreign(block)) {
+        return Err(FsError::Unsupported(format!(
+            "Cannot truncate {path} to {wanted} bytes: the block there was written in another group of metadata servers, before the file was \
+             renamed; only the end of such a block is possible yet."
+        )));
     }
     let cut = Cut {
         holder: req.holder.as_str().into(),

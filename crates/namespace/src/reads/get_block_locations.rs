@@ -84,7 +84,8 @@ pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileBlocks> {
 
 /// All blocks of a file as a snapshot sees it; `None` if it is not a file.
 pub fn by_id_at(ns: &Namespace, inode: InodeId, snapshot: Option<SnapshotId>) -> Option<FileBlocks> {
-    let file = ns.handle(inode).filter(|handle| ns.tree.inode(*handle).is_file())?;
+    let is_here = ns.exported_to(inode).is_none();
+    let file = ns.handle(inode).filter(|handle| is_here && ns.tree.inode(*handle).is_file())?;
     Some(blocks_of(ns, file, snapshot, 0, u64::MAX))
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn find<'p>(ns: &Namespace, ctx: &Context<'_>, path: &'p str) -> FsRe
 
 /// The status of an inode, for replies such as that of `create`. `None` once it is gone.
 pub fn by_id(ns: &Namespace, inode: InodeId) -> Option<FileStatus<'_>> {
-    ns.handle(inode).map(|handle| ns.tree.status(handle))
+    ns.handle(inode).filter(|_| ns.exported_to(inode).is_none()).map(|handle| ns.tree.status(handle))
 }
 
 fn file(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<u32> {

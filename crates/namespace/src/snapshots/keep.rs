@@ -248,9 +248,9 @@ impl Namespace {
     }
 
     /// Tells that a block which the file no longer has may go, unless a record has it.
-    pub(crate) fn let_go(&self, file: InodeId, block: Block, changes: &mut Vec<BlockChange>) {
+    pub(crate) fn let_go(&mut self, file: InodeId, block: Block, changes: &mut Vec<BlockChange>) {
         if self.tree.snapshots.records.is_empty() || !self.is_listed_in_past(file, block) {
-            changes.push(BlockChange::Removed(block));
+            self.block_is_gone(file, block, changes);
         }
     }
 

@@ -12,8 +12,7 @@ use base::{
     directory_log::{Dix, Entry},
 };
 use namespace::{
-    Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Planned, Quota, Renewals, Reply,
-    Watches,
+    Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Quota, Renewals, Reply, Step, Watches,
     given_facts::GivenFacts,
     ops,
     reads::{
@@ -153,25 +152,20 @@ impl World {
         plan(&self.ns, &self.context(Some(self.origin())))
     }
 
-    pub fn run<E>(
-        &mut self,
-        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned<E>>,
-    ) -> FsResult<Reply>
+    pub fn run<P>(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<P>) -> FsResult<Reply>
     where
-        Edit<E>: Into<Edit>,
+        Step: From<P>,
     {
-        Ok(match self.plan(plan)? {
-            Planned::Edit(edit) => self.apply(edit).reply,
-            Planned::NoChange(reply) => reply,
+        Ok(match self.plan(plan)?.into() {
+            Step::Edit(edit) => self.apply(edit).reply,
+            Step::NoChange(reply) => reply,
+            other => panic!("more than an edit: {other:?}"),
         })
     }
 
-    fn answer<E>(
-        &mut self,
-        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<Planned<E>>,
-    ) -> FsResult<bool>
+    fn answer<P>(&mut self, plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<P>) -> FsResult<bool>
     where
-        Edit<E>: Into<Edit>,
+        Step: From<P>,
     {
         self.run(plan).map(|reply| reply == Reply::Bool(true))
     }

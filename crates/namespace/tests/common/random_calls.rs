@@ -2,6 +2,7 @@
 
 use super::{Dice, World};
 use base::Block;
+use namespace::homes::Intent;
 
 /// All paths of up to three components.
 pub fn paths() -> Vec<String> {
@@ -19,6 +20,11 @@ pub fn paths() -> Vec<String> {
     paths
 }
 
+/// Whether a call would make a file in another home, which nobody asks here.
+fn is_for_another_home(world: &World, path: &str) -> bool {
+    world.ns.has_homes() && world.ns.decider(path, Intent::Look) != world.ns.group()
+}
+
 /// Anything; most of it is refused.
 pub fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
     let mut pick = || &*paths[1 + dice.below(paths.len() as u64 - 1) as usize];
@@ -26,6 +32,8 @@ pub fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
     let root = ["/a", "/b"][dice.below(2) as usize];
     let name = ["s0", "s1"][dice.below(2) as usize];
     match dice.below(25) {
+        4..7 if is_for_another_home(world, path) => {}
+        9..12 if is_for_another_home(world, other) && !world.ns.is_directory(path) => {}
         0..4 => drop(world.mkdirs(path, true)),
         4..7 => {
             if let Ok(inode) = world.create(path, dice.below(3) == 0)

@@ -1,0 +1,169 @@
+//! The places of foreign blocks: asked of the groups that have these blocks, before an answer goes out.
+//!
+//! An answer is written while the tree is locked, and what it needs of other groups is only noted then. They are asked when the answer may go out.
+
+use super::ways::{Question, Ways};
+use crate::{
+    client_protocol::{Answer, Encoded},
+    core::Core,
+    partition::Partition,
+};
+use base::{BlockId, FsError, GroupId};
+use prost::Message;
+use proto::{clover::forward::PostResponseProto, hdfs as p};
+use rpc::Replier;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{runtime::Handle, time::Instant};
+
+/// For so long other groups are asked again for the places of blocks, while they have no active.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The foreign blocks in an answer that is being written.
+#[derive(Default)]
+pub struct Foreign {
+    blocks: RefCell<BTreeMap<GroupId, BTreeSet<BlockId>>>,
+}
+
+impl Foreign {
+    /// The pool of a block, which is noted, if it is another group's. `None`: the block is of this group.
+    pub fn pool_of(&self, partition: &Partition, block: BlockId) -> Option<Arc<str>> {
+        let group = partition.other_group_of(block)?;
+        let pool = partition.cluster.pool_of(group)?;
+        self.blocks.borrow_mut().entry(group).or_default().insert(block);
+        Some(pool)
+    }
+}
+
+/// An answer of this call that may lack the places of foreign blocks.
+pub struct Located {
+    answer: Encoded,
+    lacks: Option<Box<Lacks>>,
+}
+
+struct Lacks {
+    method: &'static str,
+    blocks: BTreeMap<GroupId, BTreeSet<BlockId>>,
+    host: String,
+    ways: Arc<Ways>,
+    runtime: Handle,
+}
+
+impl Located {
+    /// `host`: of the caller.
+    pub fn new(core: &Core, method: &'static str, host: &str, foreign: Foreign, answer: Encoded) -> Self {
+        let blocks = foreign.blocks.into_inner();
+        let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !blocks.is_empty());
+        let lacks = lacks.map(|(ways, runtime)| {
+            let (host, ways, runtime) = (host.to_owned(), ways.clone(), runtime.clone());
+            Box::new(Lacks { method, blocks, host, ways, runtime })
+        });
+        Self { answer, lacks }
+    }
+}
+
+impl Answer for Located {
+    fn bytes(&self) -> usize {
+        self.answer.bytes()
+    }
+
+    fn send(self, reply: Replier) {
+        let Some(lacks) = self.lacks else { return self.answer.send(reply) };
+        let runtime = lacks.runtime.clone();
+        drop(runtime.spawn(async move {
+            match lacks.complete(self.answer.into_bytes()).await {
+                Ok(answer) => reply.ok_encoded(answer.len(), |out| out.extend_from_slice(&answer)),
+                Err(error) => reply.fs_error(&error),
+            }
+        }));
+    }
+}
+
+/// Blocks with their places, by id.
+type Places = BTreeMap<u64, p::LocatedBlockProto>;
+
+impl Lacks {
+    async fn complete(&self, answer: Vec<u8>) -> Result<Vec<u8>, FsError> {
+        let mut places = Places::new();
+        for (group, blocks) in &self.blocks {
+            let ids: Vec<u64> = blocks.iter().map(|block| block.0).collect();
+            let told = self.ask(*group, &ids).await?;
+            for (id, located) in ids.iter().zip(told.located) {
+                let located = p::LocatedBlockProto::decode(located).map_err(|error| {
+                    FsError::Io(format!("Group {group} has told places that make no sense: {error}"))
+                })?;
+                places.insert(*id, located);
+            }
+        }
+        fill(self.method, &answer, &places)
+            .map_err(|error| FsError::Io(format!("An answer cannot be read: {error}")))
+    }
+
+    async fn ask(&self, group: GroupId, blocks: &[u64]) -> Result<PostResponseProto, FsError> {
+        let began = Instant::now();
+        loop {
+            let question =
+                Question { blocks: blocks.to_vec(), host: Some(self.host.clone()), ..Question::default() };
+            match self.ways.ask(group, question).await {
+                Ok(answer) => return Ok(answer),
+                Err(reason) if began.elapsed() > PATIENCE => {
+                    tracing::warn!(%group, reason, "where blocks of another group are could not be learnt");
+                    return Err(FsError::Retry(format!(
+                        "Group {group} of metadata servers, which knows where some of the blocks are, does not answer; try again in a moment."
+                    )));
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+/// The answer with the places.
+fn fill(method: &str, answer: &[u8], places: &Places) -> Result<Vec<u8>, prost::DecodeError> {
+    Ok(match method {
+        "getBlockLocations" => {
+            let mut answer = p::GetBlockLocationsResponseProto::decode(answer)?;
+            answer.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, places));
+            answer.encode_to_vec()
+        }
+        "getLocatedFileInfo" => {
+            let mut answer = p::GetLocatedFileInfoResponseProto::decode(answer)?;
+            answer.fs.iter_mut().for_each(|status| fill_status(status, places));
+            answer.encode_to_vec()
+        }
+        "getListing" => {
+            let mut answer = p::GetListingResponseProto::decode(answer)?;
+            let entries = answer.dir_list.iter_mut().flat_map(|listing| &mut listing.partial_listing);
+            entries.for_each(|status| fill_status(status, places));
+            answer.encode_to_vec()
+        }
+        "getBatchedListing" => {
+            let mut answer = p::GetBatchedListingResponseProto::decode(answer)?;
+            let entries = answer.listings.iter_mut().flat_map(|listing| &mut listing.partial_listing);
+            entries.for_each(|status| fill_status(status, places));
+            answer.encode_to_vec()
+        }
+        other => unreachable!("{other} tells no places"),
+    })
+}
+
+fn fill_status(status: &mut p::HdfsFileStatusProto, places: &Places) {
+    status.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, places));
+}
+
+fn fill_blocks(blocks: &mut p::LocatedBlocksProto, places: &Places) {
+    for block in blocks.blocks.iter_mut().chain(&mut blocks.last_block) {
+        if let Some(told) = places.get(&block.b.block_id) {
+            block.locs.clone_from(&told.locs);
+            block.corrupt = told.corrupt;
+            block.is_cached.clone_from(&told.is_cached);
+            block.storage_types.clone_from(&told.storage_types);
+            block.storage_i_ds.clone_from(&told.storage_i_ds);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Carries out what other groups' actives send, and tells them where blocks of this group's pool are.
+
+use super::ways::is_proved;
+use crate::{client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
+use ::blocks::Reader;
+use base::{Block, BlockId, GroupId};
+use bytes::Bytes;
+use namespace::{ops::carry_out, outbox::Message};
+use proto::{
+    answers::encoded,
+    clover::forward::{PostRequestProto, PostResponseProto},
+    exception,
+};
+use rpc::{Call, Replier, RpcError};
+use std::sync::Arc;
+
+/// Blocks that one question may be about: as many as a file may have that moves.
+const BLOCKS_MAX: usize = 1_000_000;
+
+/// Answers the active of another group.
+pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<PostRequestProto>(&call, reply) else { return };
+    let from = match check(core, &request) {
+        Ok(from) => from,
+        Err(error) => {
+            tracing::warn!(peer = %call.peer, %error, "refused what claims to be another group's active");
+            return reply.error(error);
+        }
+    };
+    if !core.partition.member.is_serving() {
+        return reply.ok(&elsewhere());
+    }
+    if request.messages.is_empty() {
+        return reply.ok(&PostResponseProto { located: locate(core, &request), ..Default::default() });
+    }
+    let mut messages = Vec::new();
+    for bytes in &request.messages {
+        match Message::from_bytes(bytes) {
+            Ok(message) => messages.push(message),
+            Err(error) => {
+                tracing::warn!(peer = %call.peer, group = %from, %error, "orders about blocks make no sense");
+                return reply.error(RpcError::application(exception::IO, error.to_string()));
+            }
+        }
+    }
+    core.partition.attempt(
+        core.in_hand(&call),
+        Box::new(move |turn| match turn {
+            Some(turn) => carry_out_all(turn, from, &messages, reply),
+            None => reply.ok(&elsewhere()),
+        }),
+    );
+}
+
+fn elsewhere() -> PostResponseProto {
+    PostResponseProto { is_elsewhere: Some(true), ..Default::default() }
+}
+
+/// The group that asks.
+fn check(core: &Core, request: &PostRequestProto) -> Result<GroupId, RpcError> {
+    let refuse = |message: String| Err(RpcError::application(exception::ACCESS_CONTROL, message));
+    let Some(secret) = &core.secret else {
+        return refuse("this cluster has one metadata server and no secret".to_owned());
+    };
+    if !is_proved(secret, request) {
+        return refuse("this is not from a member of this cluster".to_owned());
+    }
+    if request.scope != core.scope {
+        return refuse(format!("what is for {} came to {}", request.scope, core.scope));
+    }
+    let from = GroupId(request.group);
+    if !from.is_possible() || from == core.cluster.group {
+        return refuse(format!("group {from} is no other group"));
+    }
+    match request.blocks.len() > BLOCKS_MAX {
+        true => refuse(format!("{} blocks are too many for one question", request.blocks.len())),
+        false => Ok(from),
+    }
+}
+
+/// Carries out the messages, up to the first that cannot be. The answer goes out once that has committed.
+fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply: Replier) {
+    let mut trouble = None;
+    for message in messages {
+        let plan = turn.plan_own(|namespace, context, _| carry_out::plan(namespace, context, from, message));
+        trouble = match plan {
+            carry_out::Plan::Edit(edit) => {
+                turn.apply(edit);
+                continue;
+            }
+            carry_out::Plan::Already => continue,
+            carry_out::Plan::Behind(dix) => {
+                Some(format!("entry {dix} of the directory log has not been applied here"))
+            }
+            carry_out::Plan::Early { last } => {
+                Some(format!("message {} comes behind message {last}", message.number))
+            }
+            carry_out::Plan::NoExport(file) => {
+                let number = message.number;
+                tracing::error!(group = %from, number, %file, "another group has orders about a file that this group has not exported; they are not carried out, and none behind them");
+                Some(format!("file {file} was not exported here"))
+            }
+        };
+        break;
+    }
+    let carried_out = Some(turn.namespace().carried_out_of(from));
+    turn.after_commit(move |committed| match committed {
+        Ok(()) => reply.ok(&PostResponseProto { carried_out, trouble, ..Default::default() }),
+        // The next active knows.
+        Err(_) => reply.ok(&elsewhere()),
+    });
+}
+
+fn locate(core: &Core, request: &PostRequestProto) -> Vec<Bytes> {
+    let partition = &core.partition;
+    let now = partition.moment();
+    let reader = Reader { host: request.host.as_deref() };
+    let map = partition.blocks.lock();
+    let located = request.blocks.iter().map(|id| {
+        let chance = partition.env.random.next_u64();
+        let located = map.locations(BlockId(*id), reader, chance, now);
+        let block = Block { id: BlockId(*id), ..Block::default() };
+        Bytes::from(encoded(wire::found(&partition.cluster.block_pool, block, 0, located.as_ref())))
+    });
+    located.collect()
+}

@@ -1,0 +1,687 @@
+//! Files move between the homes of a namespace with three groups. What clients see is compared with a namespace of one group, and what the pools of the groups
+//! keep with the files that are there.
+
+mod common;
+
+use base::{
+    Block, BlockId, FsError, FsResult, GroupId, InodeId, Level,
+    directory_log::{Dix, Entry, Point},
+};
+use common::{ALL_FINISHED, Dice, World};
+use namespace::{
+    BlockChange, Context, Edit, Namespace, Plannable, Reply, Step,
+    acl::{AclEntry, Kind, Scope},
+    ops::{self, add_group, carry_out, give_slots, note_carried_out, raise_level, relay::NotFollowed},
+    outbox::{Message, Order},
+    questions::{Question, Told},
+    reads::{get_block_locations, get_file_info},
+};
+use std::collections::BTreeMap;
+
+/// Stories of the random play; with 3,000 it was played once.
+const ROUNDS: u64 = 25;
+
+const GROUPS: [GroupId; 3] = [GroupId(1), GroupId(2), GroupId(3)];
+
+/// Three groups whose messages come at once, or in their order and late.
+struct Cluster {
+    groups: BTreeMap<GroupId, World>,
+    /// The blocks that each group's block map knows, with the replication that it was told.
+    maps: BTreeMap<GroupId, BTreeMap<BlockId, u16>>,
+    /// Entries of the directory log that each group has carried out, as a place in the root group's.
+    followed: BTreeMap<GroupId, Dix>,
+}
+
+/// What a client sees of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    length: u64,
+    replication: u16,
+    mode: u16,
+    owner: String,
+    modified: u64,
+    xattrs: usize,
+}
+
+impl Cluster {
+    fn new(seed: u64) -> Self {
+        let mut root = World::new(seed);
+        root.run(|ns, ctx| raise_level::plan(ns, ctx, Level::NEWEST)).unwrap();
+        for group in &GROUPS[1..] {
+            root.run(|ns, ctx| add_group::plan(ns, ctx, *group)).unwrap();
+            root.run(|ns, ctx| give_slots::plan(ns, ctx, *group)).unwrap();
+        }
+        root.creates_parents = false;
+        let mut groups = BTreeMap::new();
+        for group in &GROUPS[1..] {
+            let mut world = World::of_group(seed, *group);
+            world.ns = root.ns.for_joining(seed + 1, *group).unwrap();
+            world.creates_parents = false;
+            groups.insert(*group, world);
+        }
+        let followed = GROUPS[1..].iter().map(|group| (*group, root.ns.directory_log().dix)).collect();
+        groups.insert(GroupId::ROOT, root);
+        Self { groups, maps: GROUPS.map(|group| (group, BTreeMap::new())).into(), followed }
+    }
+
+    fn world(&mut self, group: GroupId) -> &mut World {
+        self.groups.get_mut(&group).unwrap()
+    }
+
+    fn root(&self) -> &World {
+        &self.groups[&GroupId::ROOT]
+    }
+
+    fn id(&self, directory: &str) -> InodeId {
+        let root = self.root();
+        get_file_info::get(&root.ns, &root.context(None), directory).unwrap().unwrap().id
+    }
+
+    fn home(&self, directory: &str) -> GroupId {
+        self.root().ns.home_of(self.id(directory))
+    }
+
+    /// Applies an edit in a group, and tells its block map.
+    fn apply(&mut self, group: GroupId, edit: Edit) -> Reply {
+        let applied = self.world(group).apply(edit);
+        let map = self.maps.get_mut(&group).unwrap();
+        for change in applied.block_changes {
+            match change {
+                BlockChange::Allocated { block, replication, .. } => {
+                    assert!(map.insert(block.id, replication).is_none());
+                }
+                BlockChange::Removed(block) => {
+                    assert!(map.remove(&block.id).is_some(), "{block} is none of group {group}");
+                }
+                BlockChange::ReplicationChanged { block, to, .. } => {
+                    *map.get_mut(&block).unwrap_or_else(|| panic!("{block} is none of group {group}")) = to;
+                }
+                BlockChange::Moved { .. } | BlockChange::UnknownReplicas(_) => {}
+                BlockChange::Committed { block }
+                | BlockChange::Completed { block }
+                | BlockChange::Restamped { block }
+                | BlockChange::Reopened { block } => {
+                    assert!(map.contains_key(&block.id), "{block} is none of group {group}");
+                }
+            }
+        }
+        applied.reply
+    }
+
+    /// A call that the group decides alone.
+    fn at<P>(
+        &mut self,
+        group: GroupId,
+        plan: impl FnOnce(&Namespace, &Context<'_>) -> FsResult<P>,
+    ) -> FsResult<Reply>
+    where
+        Step: From<P>,
+    {
+        match self.world(group).plan(plan)?.into() {
+            Step::Edit(edit) => Ok(self.apply(group, edit)),
+            Step::Allocate(edit, _) => Ok(self.apply(group, edit)),
+            Step::NoChange(reply) => Ok(reply),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A call that the root group decides, with what homes tell.
+    fn at_root<P>(&mut self, plan: impl Fn(&Namespace, &Context<'_>) -> FsResult<P>) -> FsResult<Reply>
+    where
+        Step: From<P>,
+    {
+        let mut told = Told::default();
+        for round in 0.. {
+            assert!(round < 4, "it asks and asks");
+            let root = self.world(GroupId::ROOT);
+            root.calls += 1;
+            let context = Context { told: Some(&told), ..root.context(Some(root.origin())) };
+            let planned = plan(&root.ns, &context);
+            let Some(questions) = told.take_unanswered() else {
+                let edit = match planned?.into() {
+                    Step::Edit(edit) => edit,
+                    Step::NoChange(reply) => return Ok(reply),
+                    other => panic!("{other:?}"),
+                };
+                let reply = self.apply(GroupId::ROOT, edit);
+                self.follow();
+                return Ok(reply);
+            };
+            told = Told::default();
+            let mut by_home: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
+            for question in questions {
+                by_home.entry(self.root().ns.home_of(question.directory())).or_default().push(question);
+            }
+            for (home, questions) in by_home {
+                let ns = &self.groups[&home].ns;
+                let answers = questions.iter().map(|question| ns.tell(question).expect("it is the home"));
+                assert!(told.take(&questions, &namespace::questions::encode_answers(answers)));
+            }
+        }
+        unreachable!()
+    }
+
+    /// All groups carry out what the root group has ordered.
+    fn follow(&mut self) {
+        for group in &GROUPS[1..] {
+            let after = self.followed[group];
+            let (_, entries): (_, Vec<Entry>) =
+                self.root().ns.directory_entries(after, usize::MAX).expect("they are kept");
+            for entry in entries {
+                let change = Edit::decode(&entry.payload).unwrap();
+                let world = self.world(*group);
+                let edit = world.ns.follow(&world.context(None), &change, entry.point());
+                self.apply(*group, edit.unwrap_or_else(|error| panic!("{error}")));
+                self.followed.insert(*group, entry.dix);
+            }
+        }
+    }
+
+    /// Delivers one message, perhaps without its acknowledgement. False: there is none.
+    fn deliver(&mut self, dice: &mut Dice) -> bool {
+        let mut waiting: Vec<(GroupId, GroupId, Message)> = Vec::new();
+        for (from, world) in &self.groups {
+            for to in world.ns.groups_with_messages() {
+                let messages = world.ns.messages_to(to).take(2);
+                waiting.extend(messages.map(|message| (*from, to, (**message).clone())));
+            }
+        }
+        if waiting.is_empty() {
+            return false;
+        }
+        let (from, to, message) = &waiting[dice.below(waiting.len() as u64) as usize];
+        let message = Message::from_bytes(&message.to_bytes()).unwrap();
+        let world = self.world(*to);
+        let plan = carry_out::plan(&world.ns, &world.context(None), *from, &message);
+        match plan {
+            carry_out::Plan::Edit(edit) => drop(self.apply(*to, edit.into())),
+            carry_out::Plan::Already => {}
+            carry_out::Plan::Early { last } => {
+                assert!(last + 1 < message.number);
+                return true;
+            }
+            other => panic!("from {from} to {to}, {message:?}: {other:?}"),
+        }
+        if dice.below(4) > 0 {
+            let number = message.number;
+            self.at(*from, |ns, ctx| Ok(note_carried_out::plan(ns, ctx, *to, number))).unwrap();
+        }
+        true
+    }
+
+    fn see(&self, path: &str) -> Option<Seen> {
+        let (directory, _) = path.rsplit_once('/').unwrap();
+        let world = &self.groups[&self.home(directory)];
+        see(world, path)
+    }
+
+    /// Every group's pool keeps the blocks of the files that are there, and no other ones.
+    fn check(&self, paths: &[String]) {
+        let mut wanted: BTreeMap<GroupId, BTreeMap<BlockId, u16>> =
+            GROUPS.map(|group| (group, BTreeMap::new())).into();
+        for path in paths {
+            let (directory, _) = path.rsplit_once('/').unwrap();
+            let world = &self.groups[&self.home(directory)];
+            let Some(status) = get_file_info::get(&world.ns, &world.context(None), path).unwrap() else {
+                continue;
+            };
+            let blocks = get_block_locations::by_id(&world.ns, status.id).unwrap().blocks;
+            for block in blocks {
+                let group = Namespace::group_of_pool(block.block.id);
+                wanted.get_mut(&group).unwrap().insert(block.block.id, status.replication);
+            }
+        }
+        assert_eq!(self.maps, wanted);
+        for (group, world) in &self.groups {
+            world.ns.check_consistency().unwrap();
+            let mut listed = BTreeMap::new();
+            world.ns.for_each_block(&mut |block, _, replication, _| {
+                assert!(listed.insert(block.id, replication).is_none());
+            });
+            assert_eq!(&listed, &self.maps[group], "what group {group} knows after a restart");
+            assert_eq!(world.ns.messages_waiting(), 0);
+        }
+    }
+
+    /// How many exports there are.
+    fn exports(&self) -> u64 {
+        self.groups.values().map(|world| world.ns.exported_files()).sum()
+    }
+}
+
+fn see(world: &World, path: &str) -> Option<Seen> {
+    let status = get_file_info::get(&world.ns, &world.context(None), path).unwrap()?;
+    let xattrs = namespace::reads::get_xattrs::get(&world.ns, &world.context(None), path, &[]).unwrap();
+    Some(Seen {
+        length: status.length,
+        replication: status.replication,
+        mode: status.permission,
+        owner: status.owner.into(),
+        modified: status.modified.ms,
+        xattrs: xattrs.len(),
+    })
+}
+
+fn rename(source: &str, destination: &str) -> ops::rename::Request {
+    ops::rename::Request { source: source.into(), destination: destination.into() }
+}
+
+fn rename2(source: &str, destination: &str, overwrite: bool) -> ops::rename2::Request {
+    let (source, destination) = (source.into(), destination.into());
+    ops::rename2::Request { source, destination, overwrite, to_trash: false }
+}
+
+impl Cluster {
+    /// Directories of all three homes, the same number of each.
+    fn directories(&mut self, of_each: usize) -> Vec<String> {
+        let mut found: BTreeMap<GroupId, Vec<String>> = BTreeMap::new();
+        for number in 0.. {
+            if GROUPS.iter().all(|group| found.get(group).is_some_and(|some| some.len() == of_each)) {
+                break;
+            }
+            let path = format!("/d{number}");
+            let request = ops::mkdirs::Request {
+                path: path.clone(),
+                permission: 0o755,
+                unmasked: None,
+                create_parent: true,
+            };
+            self.at_root(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request)).unwrap();
+            let some = found.entry(self.home(&path)).or_default();
+            if some.len() < of_each {
+                some.push(path);
+            }
+        }
+        found.into_values().flatten().collect()
+    }
+
+    /// A file with blocks of these lengths.
+    fn write(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        let request = self.world(home).create_request(path, common::HOLDER);
+        self.at(home, |ns, ctx| ops::create::plan(ns, ctx, &request))?;
+        self.go_on(home, path, None, lengths)
+    }
+
+    fn append(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        let request = ops::append::Request {
+            path: path.into(),
+            holder: common::HOLDER.into(),
+            client_machine: "127.0.0.1".into(),
+            new_block: true,
+        };
+        self.at(home, |ns, ctx| ops::append::plan(ns, ctx, &request, &ALL_FINISHED))?;
+        let last =
+            self.world(home).last_block(path).filter(|block| !self.groups[&home].ns.is_foreign(block.id));
+        self.go_on(home, path, last, lengths)
+    }
+
+    fn go_on(&mut self, home: GroupId, path: &str, last: Option<Block>, lengths: &[u64]) -> FsResult<()> {
+        let (holder, path) = (common::HOLDER.to_owned(), path.to_owned());
+        let mut previous = last;
+        for length in lengths {
+            let request = ops::add_block::Request {
+                path: path.clone(),
+                holder: holder.clone(),
+                previous,
+                inode: InodeId(0),
+            };
+            let plan =
+                |ns: &Namespace, ctx: &Context<'_>| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED);
+            match self.at(home, plan)? {
+                Reply::Block { block, .. } => previous = Some(Block { length: *length, ..block }),
+                other => panic!("{other:?}"),
+            }
+        }
+        let request = ops::complete::Request { path, holder, last: previous, inode: InodeId(0) };
+        let plan = |ns: &Namespace, ctx: &Context<'_>| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED);
+        assert_eq!(self.at(home, plan), Ok(Reply::Bool(true)));
+        Ok(())
+    }
+
+    /// A rename as the group that decides it carries it out.
+    fn rename(&mut self, source: &str, destination: &str) -> FsResult<Reply> {
+        let (from, to) = (source.rsplit_once('/').unwrap().0, destination.rsplit_once('/').unwrap().0);
+        let request = rename(source, destination);
+        match self.home(from) == self.home(to) {
+            true => self.at(self.home(from), |ns, ctx| ops::rename::plan(ns, ctx, &request)),
+            false => self.at_root(|ns, ctx| ops::rename::plan(ns, ctx, &request)),
+        }
+    }
+
+    fn rename2(&mut self, source: &str, destination: &str, overwrite: bool) -> FsResult<Reply> {
+        let (from, to) = (source.rsplit_once('/').unwrap().0, destination.rsplit_once('/').unwrap().0);
+        let request = rename2(source, destination, overwrite);
+        match self.home(from) == self.home(to) {
+            true => self.at(self.home(from), |ns, ctx| ops::rename2::plan(ns, ctx, &request)),
+            false => self.at_root(|ns, ctx| ops::rename2::plan(ns, ctx, &request)),
+        }
+    }
+
+    fn delete(&mut self, path: &str) -> FsResult<Reply> {
+        let request = ops::delete::Request { path: path.into(), recursive: true };
+        self.at(self.home(path.rsplit_once('/').unwrap().0), |ns, ctx| ops::delete::plan(ns, ctx, &request))
+    }
+
+    fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<Reply> {
+        let request = ops::set_replication::Request { path: path.into(), replication };
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        self.at(home, |ns, ctx| ops::set_replication::plan(ns, ctx, &request))
+    }
+}
+
+const YES: FsResult<Reply> = Ok(Reply::Bool(true));
+
+#[test]
+fn a_file_goes_from_home_to_home_and_its_blocks_stay_until_it_is_deleted() {
+    let mut cluster = Cluster::new(1);
+    let directories = cluster.directories(1);
+    let [one, two, three] = &directories[..] else { panic!("a directory of each home") };
+    let paths: Vec<String> = directories
+        .iter()
+        .flat_map(|directory| [format!("{directory}/f"), format!("{directory}/g")])
+        .collect();
+    let mut dice = Dice(1);
+    cluster.write(&format!("{one}/f"), &[700, 300]).unwrap();
+    let before = cluster.see(&format!("{one}/f")).unwrap();
+    assert_eq!(cluster.rename(&format!("{one}/f"), &format!("{two}/g")), YES);
+    assert_eq!(cluster.see(&format!("{one}/f")), None);
+    assert_eq!(cluster.see(&format!("{two}/g")), Some(before.clone()));
+    assert_eq!(cluster.exports(), 1);
+    cluster.check(&paths);
+
+    // It is written on in its new home, in that home's own pool, and goes on to a third one.
+    cluster.append(&format!("{two}/g"), &[50]).unwrap();
+    assert_eq!(cluster.rename(&format!("{two}/g"), &format!("{three}/f")), YES);
+    assert_eq!(cluster.see(&format!("{three}/f")).unwrap().length, 1_050);
+    assert_eq!(cluster.exports(), 2);
+    let id = cluster.groups[&cluster.home(three)].ns.counts();
+    assert_eq!(id.files, 1, "exports are no files");
+    cluster.check(&paths);
+
+    // Who asks for it by its id is told where it is, by the group that made it.
+    let status = {
+        let world = &cluster.groups[&cluster.home(three)];
+        get_file_info::get(&world.ns, &world.context(None), &format!("{three}/f")).unwrap().unwrap().id
+    };
+    let first = &cluster.groups[&cluster.home(one)].ns;
+    assert_eq!(first.decider_of_file(status), cluster.home(three));
+
+    // The home of each group's blocks hears of another replication, and may be late.
+    assert_eq!(cluster.set_replication(&format!("{three}/f"), 5), YES);
+    let refused = cluster.rename(&format!("{three}/f"), &format!("{one}/f")).unwrap_err();
+    assert!(matches!(refused, FsError::Retry(_)), "{refused}");
+    while cluster.deliver(&mut dice) {}
+    cluster.check(&paths);
+
+    // Back where it was made, it is a file like any other, but for the blocks that others have.
+    assert_eq!(cluster.rename(&format!("{three}/f"), &format!("{one}/f")), YES);
+    assert_eq!(cluster.exports(), 1);
+    cluster.check(&paths);
+    assert_eq!(cluster.delete(&format!("{one}/f")), YES);
+    while cluster.deliver(&mut dice) {}
+    cluster.check(&paths);
+    assert_eq!(cluster.exports(), 0);
+    assert!(cluster.maps.values().all(BTreeMap::is_empty));
+}
+
+#[test]
+fn a_file_that_cannot_move_is_refused_with_a_reason_and_stays() {
+    let mut cluster = Cluster::new(2);
+    let directories = cluster.directories(1);
+    // From the root group's own home, and from another one.
+    for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+        let (file, target) = (format!("{}/f", directories[from]), format!("{}/f", directories[to]));
+        let home = cluster.home(&directories[from]);
+        let request = cluster.world(home).create_request(&file, common::HOLDER);
+        cluster.at(home, |ns, ctx| ops::create::plan(ns, ctx, &request)).unwrap();
+        let refused = cluster.rename(&file, &target).unwrap_err().to_string();
+        assert!(refused.contains("is being written"), "{refused}");
+        assert!(cluster.see(&file).is_some() && cluster.see(&target).is_none());
+        cluster.go_on(home, &file, None, &[10]).unwrap();
+        cluster.write(&target, &[20]).unwrap();
+        assert_eq!(cluster.rename(&file, &target), Ok(Reply::Bool(false)), "a file has the new name");
+        let refused = cluster.rename2(&file, &target, false).unwrap_err();
+        assert!(matches!(refused, FsError::AlreadyExists(_)), "{refused}");
+        let missing = cluster.rename2(&format!("{}/none", directories[from]), &target, true).unwrap_err();
+        assert!(matches!(missing, FsError::NotFound(_)), "{missing}");
+        assert_eq!(cluster.rename2(&file, &target, true), Ok(Reply::Unit));
+        assert_eq!(cluster.see(&target).unwrap().length, 10, "the file that had the name is replaced");
+        cluster.delete(&target).unwrap();
+    }
+}
+
+#[test]
+fn everything_that_is_known_of_a_file_goes_with_it() {
+    let mut cluster = Cluster::new(3);
+    let directories = cluster.directories(1);
+    let names: Vec<String> = directories.iter().map(|directory| format!("{directory}/f")).collect();
+    cluster.write(&names[0], &[5, 6]).unwrap();
+    let home = cluster.home(&directories[0]);
+    let world = cluster.world(home);
+    world.set_permission(&names[0], 0o1640).unwrap();
+    world.set_owner(&names[0], Some("ann"), Some("staff")).unwrap();
+    world.set_times(&names[0], 77, 88).unwrap();
+    world.set_storage_policy(&names[0], Some("COLD")).unwrap();
+    let xattr = ops::set_xattrs::Request {
+        path: names[0].clone(),
+        name: namespace::xattr::XattrName { space: namespace::xattr::Space::User, name: "x".into() },
+        value: Some(b"value".to_vec()),
+        flags: ops::set_xattrs::flag::CREATE,
+    };
+    world.run(|ns, ctx| xattr.plan(ns, ctx, &ALL_FINISHED)).unwrap();
+    let bob = AclEntry { scope: Scope::Access, kind: Kind::User, name: Some("bob".into()), permission: 7 };
+    let acl =
+        ops::set_acl::Request { path: names[0].clone(), change: ops::set_acl::Change::Merge(vec![bob]) };
+    world.run(|ns, ctx| acl.plan(ns, ctx, &ALL_FINISHED)).unwrap();
+    let all = |cluster: &Cluster, at: usize| {
+        let world = &cluster.groups[&cluster.home(&directories[at])];
+        let context = world.context(None);
+        let status = get_file_info::get(&world.ns, &context, &names[at]).unwrap().unwrap();
+        let acl = namespace::reads::get_acl_status::get(&world.ns, &context, &names[at]).unwrap();
+        let blocks = get_block_locations::by_id(&world.ns, status.id).unwrap();
+        let xattrs = namespace::reads::get_xattrs::get(&world.ns, &context, &names[at], &[]).unwrap();
+        format!("{status:?} {acl:?} {:?} {xattrs:?}", blocks.blocks)
+    };
+    let before = all(&cluster, 0);
+    for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+        assert_eq!(cluster.rename(&names[from], &names[to]), YES);
+        assert_eq!(all(&cluster, to), before);
+        for group in GROUPS {
+            cluster.world(group).restart_from_image();
+        }
+        assert_eq!(all(&cluster, to), before, "after a restart");
+    }
+}
+
+/// Groups that do not agree about a file stop, rather than lose it.
+#[test]
+fn an_entry_or_a_message_that_does_not_fit_is_not_carried_out() {
+    let mut cluster = Cluster::new(4);
+    let directories = cluster.directories(1);
+    let names: Vec<String> = directories.iter().map(|directory| format!("{directory}/f")).collect();
+    cluster.write(&names[1], &[5]).unwrap();
+    assert_eq!(cluster.rename(&names[1], &names[2]), YES);
+    let (_, entries) = cluster.root().ns.directory_entries(Dix(0), usize::MAX).unwrap();
+    let moved = Edit::decode(&entries.last().unwrap().payload).unwrap();
+    for group in &GROUPS[1..] {
+        let world = &cluster.groups[group];
+        let point = Point { dix: world.ns.directory_log().dix.next(), ..Point::default() };
+        let again = world.ns.follow(&world.context(None), &moved, point);
+        assert_eq!(
+            again.map(drop),
+            Err(NotFollowed::NoDirectories(point.dix)),
+            "the file is not there any more"
+        );
+    }
+    let file = InodeId::of_group(1, 1);
+    let second = &cluster.groups[&GroupId(2)];
+    let plan = |number: u64, dix: Dix, order: Order| {
+        let message = Message { number, at: Default::default(), dix, orders: vec![order] };
+        carry_out::plan(&second.ns, &second.context(None), GroupId(3), &message)
+    };
+    let dix = second.ns.directory_log().dix;
+    assert!(matches!(plan(1, dix, Order::Free { file }), carry_out::Plan::Edit(_)));
+    assert_eq!(plan(2, dix, Order::Free { file }), carry_out::Plan::Early { last: 0 });
+    assert_eq!(plan(1, dix.next(), Order::Free { file }), carry_out::Plan::Behind(dix.next()));
+    let other = InodeId::of_group(1, 7);
+    assert_eq!(plan(1, dix, Order::Free { file: other }), carry_out::Plan::NoExport(other));
+    let message = Message {
+        number: 1,
+        at: Default::default(),
+        dix,
+        orders: vec![Order::Free { file }, Order::SetReplication { file, replication: 2 }],
+    };
+    let twice = carry_out::plan(&second.ns, &second.context(None), GroupId(3), &message);
+    assert_eq!(twice, carry_out::Plan::NoExport(file), "it is gone with the first order");
+}
+
+/// The bytes come from other servers.
+#[test]
+fn bytes_that_are_no_message_are_refused() {
+    let file = InodeId::of_group(1, 1);
+    let orders = vec![
+        Order::Free { file },
+        Order::FreeBlocks { file, blocks: vec![BlockId(7), BlockId(8)] },
+        Order::SetReplication { file, replication: 3 },
+    ];
+    let message = Message { number: 9, at: Default::default(), dix: Dix(4), orders };
+    let good = message.to_bytes();
+    assert_eq!(Message::from_bytes(&good), Ok(message));
+    for at in 0..good.len() {
+        assert!(Message::from_bytes(&good[..at]).is_err());
+        for byte in [0, 4, 0x7f, 0x80, 0xff] {
+            let mut other = good.clone();
+            other[at] = byte;
+            // An error, or another message; never a panic.
+            let _ = Message::from_bytes(&other);
+        }
+    }
+}
+
+/// An image whose exports and messages contradict each other is refused.
+#[test]
+fn an_image_with_exports_that_no_member_writes_is_refused() {
+    let mut cluster = Cluster::new(5);
+    let directories = cluster.directories(1);
+    let names: Vec<String> = directories.iter().map(|directory| format!("{directory}/f")).collect();
+    cluster.write(&names[1], &[5, 6, 7]).unwrap();
+    assert_eq!(cluster.rename(&names[1], &names[2]), YES);
+    cluster.set_replication(&names[2], 2).unwrap();
+    for group in &GROUPS[1..] {
+        let image = common::image_of(&cluster.groups[group].ns.freeze());
+        let read = |bytes: &[u8]| Namespace::read_image(1, &mut &bytes[..], bytes.len() as u64);
+        assert!(read(&image).is_ok());
+        // The section stands at the end: every byte of it counts.
+        for at in image.len() - 60..image.len() {
+            for byte in [0, 1, 2, 3, 0x7f, 0xff] {
+                let mut other = image.clone();
+                other[at] = byte;
+                assert!(other == image || read(&other).is_err(), "group {group}, byte {at}");
+            }
+        }
+    }
+}
+
+/// Random files of two directories of each home. Every call has the same end as in a namespace of one group, and no block is lost or left behind.
+#[test]
+fn random_files_that_move_are_as_in_one_group() {
+    let (mut moves, mut pending) = (0u64, 0u64);
+    for seed in 0..ROUNDS {
+        let mut dice = Dice(seed);
+        let mut cluster = Cluster::new(seed);
+        let directories = cluster.directories(2);
+        let mut one = World::new(seed);
+        directories.iter().for_each(|directory| drop(one.mkdirs(directory, true)));
+        let paths: Vec<String> = directories
+            .iter()
+            .flat_map(|directory| ["f", "g", "h"].map(|name| format!("{directory}/{name}")))
+            .collect();
+        for _ in 0..300 {
+            let path = paths[dice.below(paths.len() as u64) as usize].clone();
+            let other = paths[dice.below(paths.len() as u64) as usize].clone();
+            let lengths: Vec<u64> = (0..dice.below(4)).map(|_| 1 + dice.below(1_000)).collect();
+            let kind = dice.below(12);
+            let (overwrite, replication) = (dice.below(2) == 0, 1 + dice.below(5) as u32);
+            let found = match kind {
+                0..=2 => cluster.write(&path, &lengths).map(|()| Reply::Unit),
+                3..=5 => cluster.rename(&path, &other),
+                6 | 7 => cluster.rename2(&path, &other, overwrite),
+                8 => cluster.delete(&path),
+                9 => cluster.set_replication(&path, replication),
+                10 if cluster.see(&path).is_some() && !lengths.is_empty() => {
+                    cluster.append(&path, &lengths).map(|()| Reply::Unit)
+                }
+                _ => {
+                    cluster.deliver(&mut dice);
+                    if dice.below(10) == 0 {
+                        let group = GROUPS[dice.below(3) as usize];
+                        cluster.world(group).restart_from_image();
+                    }
+                    continue;
+                }
+            };
+            if let Err(FsError::Retry(_)) = found {
+                pending += 1;
+                continue;
+            }
+            let expected = match kind {
+                0..=2 => write_alone(&mut one, &path, &lengths).map(|()| Reply::Unit),
+                3..=5 => one.rename(&path, &other).map(Reply::Bool),
+                6 | 7 => one.rename2(&path, &other, overwrite),
+                8 => one.delete(&path, true).map(Reply::Bool),
+                9 => one.set_replication(&path, replication).map(Reply::Bool),
+                _ => append_alone(&mut one, &path, &lengths).map(|()| Reply::Unit),
+            };
+            assert_eq!(found, expected, "seed {seed}: {path} {other}");
+            moves += u64::from(found == YES);
+            let (mut found, mut expected) = (cluster.see(&other), see(&one, &other));
+            // Each group has its own clock here.
+            found.iter_mut().chain(&mut expected).for_each(|seen| seen.modified = 0);
+            assert_eq!(found, expected, "seed {seed}: {other}");
+        }
+        while cluster.deliver(&mut dice) {}
+        cluster.check(&paths);
+        for path in &paths {
+            let (found, expected) = (cluster.see(path), see(&one, path));
+            assert_eq!(found.map(|seen| seen.length), expected.map(|seen| seen.length), "{path}");
+        }
+        for directory in &directories {
+            // A directory goes with all files of all homes in it.
+            let request = ops::delete::Request { path: directory.clone(), recursive: true };
+            assert_eq!(cluster.at_root(|ns, ctx| ops::delete::plan(ns, ctx, &request)), YES);
+        }
+        while cluster.deliver(&mut dice) {}
+        assert!(cluster.maps.values().all(BTreeMap::is_empty), "seed {seed}: {:?}", cluster.maps);
+        assert_eq!(cluster.exports(), 0);
+        for world in cluster.groups.values_mut() {
+            world.ns.check_consistency().unwrap();
+            world.restart_from_image();
+        }
+        cluster.groups[&GroupId::ROOT].check_replay();
+    }
+    assert!(moves > ROUNDS * 20 && pending > ROUNDS / 5, "{moves} {pending}");
+}
+
+fn write_alone(one: &mut World, path: &str, lengths: &[u64]) -> FsResult<()> {
+    let inode = one.create(path, false)?;
+    finish_alone(one, path, inode, None, lengths);
+    Ok(())
+}
+
+fn append_alone(one: &mut World, path: &str, lengths: &[u64]) -> FsResult<()> {
+    let inode = one.append(path, true)?;
+    let last = one.last_block(path);
+    finish_alone(one, path, inode, last, lengths);
+    Ok(())
+}
+
+fn finish_alone(one: &mut World, path: &str, inode: InodeId, last: Option<Block>, lengths: &[u64]) {
+    let mut previous = last;
+    for length in lengths {
+        let block = one.add_block(path, inode, previous);
+        previous = Some(Block { length: *length, ..block });
+    }
+    one.complete(path, inode, previous);
+}
