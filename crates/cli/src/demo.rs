@@ -1,6 +1,8 @@
 //! Runs a whole cluster in this process, on loopback.
 
+mod further;
 mod group;
+mod shape;
 
 use crate::{
     config::{self, settings::Settings},
@@ -10,6 +12,7 @@ use anyhow::Context;
 use datad::DataServer;
 use env::Env;
 use metad::MetaServer;
+use shape::Shape;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -25,6 +28,9 @@ pub struct Args {
     /// Metadata servers: a group of several goes on when its active fails. One, or as many as DIR was made with.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=7))]
     members: Option<u16>,
+    /// Groups of metadata servers that hold one namespace together, each with --members servers. One, or as many as DIR was made with.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=8))]
+    groups: Option<u16>,
     /// Data servers: as many as copies of each file are wanted, or more.
     #[arg(long, default_value_t = 3, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=64))]
     data_servers: u16,
@@ -63,26 +69,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         settings.set(&format!("{key}=127.0.0.1:0"))?;
     }
     let user = user::of_this_process()?;
-    let made = group::members_of(&args.dir);
-    let members = match (args.members, made) {
-        (Some(wanted), Some(made)) if wanted != made => anyhow::bail!(
-            "{} was made with {made} member(s), not {wanted}; name another directory, or leave --members out",
-            args.dir.display()
-        ),
-        (wanted, made) => made.or(wanted).unwrap_or(1),
-    };
+    let made = Shape::of(&args.dir);
+    let shape = Shape::wanted(&args, made)?;
     if made.is_none() {
         check_empty(&args.dir)?;
     }
-    match members {
-        1 => runtime::block_on(serve(args, settings, user)),
-        _ => runtime::block_on(group::serve(args, settings, user, members)),
+    match shape {
+        Shape::Alone => runtime::block_on(serve(args, settings, user)),
+        Shape::Groups { groups, members } => {
+            runtime::block_on(group::serve(args, settings, user, groups, members))
+        }
     }
 }
 
 async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Result<ExitCode> {
     let env = Env::production();
-    let name_dir = args.dir.join(group::LONE_MEMBER);
+    let name_dir = args.dir.join(shape::LONE_MEMBER);
     settings.set(&format!("name_dir={}", name_dir.display()))?;
     settings.set(&format!("rpc_address=127.0.0.1:{}", args.rpc_port))?;
     settings.set(&format!("http_address=127.0.0.1:{}", args.http_port))?;

@@ -3,6 +3,7 @@
 mod aside;
 pub mod backup;
 mod coordinator;
+pub mod further_group;
 mod restore;
 
 use crate::{
@@ -10,9 +11,10 @@ use crate::{
     runtime, user,
 };
 use anyhow::Context;
+use base::GroupId;
 use env::Env;
 use journal::Accepted;
-use metad::{CoordinatorConfig, MetaConfig};
+use metad::{CoordinatorConfig, GroupConfig, MetaConfig};
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -66,6 +68,9 @@ struct Format {
     /// Make no new cluster: prepare a further server of the one that the coordinator knows.
     #[arg(long)]
     join: bool,
+    /// With --join: the group of this server, where several groups hold one namespace. If the cluster has no such group, this server makes it.
+    #[arg(long, value_name = "N", requires = "join", value_parser = clap::value_parser!(u32).range(1..=128))]
+    group: Option<u32>,
     /// This server takes the place of one with the same number whose directory is lost for good.
     #[arg(long, requires = "join")]
     replace: bool,
@@ -175,17 +180,29 @@ fn make_private(directory: &Path) -> anyhow::Result<()> {
 
 /// A further server of a cluster.
 fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
-    let (group, directory) = (&config.group, &config.name_directory);
-    let CoordinatorConfig::ZooKeeper(zookeeper) = &group.coordinator else {
+    let directory = &config.name_directory;
+    let CoordinatorConfig::ZooKeeper(zookeeper) = &config.group.coordinator else {
         anyhow::bail!(
             "coordinator = embedded: there is no cluster to join. Name the cluster's own ZooKeeper, as coordinator = \
              \"zookeeper://zk-1:2181/clover/my-cluster\""
         );
     };
-    coordinator::check_before_join(zookeeper, group.member, args.replace)?;
+    let (id, is_made) = coordinator::group_of(zookeeper, config.group.member, args.group)?;
+    let config = &MetaConfig { group: GroupConfig { id, ..config.group.clone() }, ..config.clone() };
+    if !is_made {
+        return further_group::found(&args.serve, config, zookeeper);
+    }
+    let group = &config.group;
+    coordinator::check_before_join(zookeeper, id, group.member, args.replace)?;
     make_private(directory)?;
     let cluster = metad::join(&Env::production(), directory, group)?;
-    println!("Member {} has joined cluster {} in {}.", group.member, cluster.cluster_id, directory.display());
+    let which = if id == GroupId::ROOT { String::new() } else { format!(", as one of group {id}") };
+    println!(
+        "Member {} has joined cluster {} in {}{which}.",
+        group.member,
+        cluster.cluster_id,
+        directory.display()
+    );
     println!("Coordinator: ZooKeeper {}, below {}", zookeeper.servers, zookeeper.root);
     if let Some(exposure) = metad::format::exposure(group) {
         eprintln!("WARNING: {exposure}.");

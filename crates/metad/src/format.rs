@@ -442,7 +442,11 @@ pub fn found_group(
 }
 
 /// The cluster as the coordinator names it: with the names of the root group.
-fn cluster_of_root(coordinator: &dyn coord::Coordinator) -> Result<Cluster, FormatError> {
+///
+/// # Errors
+/// [`FormatError::ReadCoordinator`] if the coordinator does not answer; [`FormatError::NoCluster`] or [`FormatError::ClusterText`] if it has no
+/// cluster that can be read.
+pub fn cluster_of_root(coordinator: &dyn coord::Coordinator) -> Result<Cluster, FormatError> {
     let text = coord::wait(|done| coordinator.read_cluster(done))?.ok_or(FormatError::NoCluster)?;
     Ok(text::parse(&String::from_utf8_lossy(&text))?)
 }

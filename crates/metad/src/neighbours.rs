@@ -4,8 +4,8 @@
 //! is asked says itself whether it leads.
 
 use crate::member::Standing;
-use base::{Epoch, GroupId, MemberId};
-use coord::{Coordinator, Done, Event, ReadError, Versioned};
+use base::{Epoch, GroupId, GroupView, MemberId};
+use coord::{Coordinator, Done, Event, MemberRecord, ReadError, Versioned};
 use group::Role;
 use parking_lot::Mutex;
 use std::{
@@ -38,6 +38,12 @@ pub struct Neighbour {
     news: Notify,
 }
 
+/// What the coordinator has about a group.
+pub struct Record {
+    pub view: GroupView,
+    pub members: Vec<MemberRecord>,
+}
+
 impl Neighbours {
     pub fn new(coordinator: Arc<dyn Coordinator>, runtime: Handle) -> Self {
         Self { coordinator, runtime, groups: Mutex::default() }
@@ -55,6 +61,19 @@ impl Neighbours {
             (neighbour, task)
         });
         neighbour.clone()
+    }
+
+    /// Reads what the coordinator has about a group, the own one too. `None`: the group has not been made.
+    ///
+    /// # Errors
+    /// The coordinator does not answer, or with what nobody understands.
+    pub async fn look_up(&self, group: GroupId) -> Result<Option<Record>, ReadError> {
+        let coordinator = &*self.coordinator;
+        let Some(Versioned { view, .. }) = answer(|done| coordinator.read(group, done)).await? else {
+            return Ok(None);
+        };
+        let members = answer(|done| coordinator.read_members(group, done)).await?;
+        Ok(Some(Record { view, members }))
     }
 }
 

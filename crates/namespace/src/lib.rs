@@ -37,6 +37,7 @@ mod followed;
 mod footprint;
 #[doc(hidden)]
 pub mod given_facts;
+pub mod home_of_path;
 pub mod homes;
 pub mod image;
 mod kinds;

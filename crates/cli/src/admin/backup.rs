@@ -3,7 +3,7 @@
 use super::{
     report::size,
     secret,
-    servers::{Servers, active_address},
+    servers::{OfGroup, Servers, active_address},
 };
 use crate::meta::backup::moment;
 use anyhow::{Context, bail};
@@ -35,6 +35,8 @@ use tokio::runtime::Handle;
 pub struct Args {
     #[command(flatten)]
     secret: secret::ProvedBy,
+    #[command(flatten)]
+    of: OfGroup,
     /// A directory that is empty or does not exist, or one with a backup of this cluster.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -52,7 +54,8 @@ pub struct Args {
 /// How often a backup that follows prints how far it is: on a terminal, and elsewhere.
 const TELL_PERIODS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
-pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+    let mut servers = servers.of_group(args.of).await?;
     servers.prove_by(args.secret.secret_file.clone(), args.secret.config.clone());
     let secret = servers.secret()?;
     let group = servers.group().await?;

@@ -1,6 +1,11 @@
 //! `clover admin blocks`: replicas on data servers that no file has.
 
-use super::{confirm::is_confirmed, report::size, secret, servers::Servers};
+use super::{
+    confirm::is_confirmed,
+    report::size,
+    secret,
+    servers::{OfGroup, Servers},
+};
 
 use anyhow::bail;
 use proto::clover::admin::{AllowDeletionsRequestProto, AllowDeletionsResponseProto as Held};
@@ -12,6 +17,8 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     secret: secret::ProvedBy,
+    #[command(flatten)]
+    of: OfGroup,
     #[command(subcommand)]
     command: Command,
 }
@@ -32,7 +39,8 @@ struct Allow {
     json: bool,
 }
 
-pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+    let mut servers = servers.of_group(args.of).await?;
     servers.prove_by(args.secret.secret_file, args.secret.config);
     let Command::AllowDeletions(order) = args.command;
     let group = servers.group().await?;

@@ -6,6 +6,7 @@ mod backup;
 mod blocks;
 mod confirm;
 mod group;
+pub mod groups;
 mod orders;
 mod quota;
 mod report;
@@ -14,6 +15,7 @@ pub mod servers;
 mod snapshots;
 mod storage_policies;
 mod upgrade;
+mod where_is;
 
 pub use report::size;
 
@@ -33,6 +35,8 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Group(group::Args),
+    Groups(groups::Args),
+    Where(where_is::Args),
     Backup(backup::Args),
     Blocks(blocks::Args),
     Upgrade(upgrade::Args),
@@ -82,6 +86,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Group(args) => {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { group::run(servers, args).await })
+        }
+        Command::Groups(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { groups::run(servers, args).await })
+        }
+        Command::Where(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { where_is::run(servers, args).await })
         }
         Command::Backup(args) => {
             let servers = Servers::find(target)?;

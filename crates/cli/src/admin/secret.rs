@@ -26,6 +26,8 @@ pub struct ProvedBy {
 /// The ways to the secret, the first that is named first.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
+    /// The secret itself.
+    pub known: Option<Secret>,
     /// A file with the secret and nothing else.
     pub file: Option<PathBuf>,
     /// The configuration of a metadata server on this machine.
@@ -41,6 +43,7 @@ impl Source {
     /// No place is named, the file cannot be read or is open to others, or it holds no secret.
     pub fn read(&self) -> anyhow::Result<Secret> {
         match self {
+            Self { known: Some(secret), .. } => Ok(secret.clone()),
             Self { file: Some(file), .. } => of_file("--secret-file", file),
             Self { config: Some(config), .. } => of_member(config),
             Self { property: Some(file), .. } => of_file(PROPERTY, file),

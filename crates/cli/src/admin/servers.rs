@@ -8,7 +8,8 @@ use metad::peers::Secret;
 use prost::{Message, Name};
 use proto::{
     clover::admin::{
-        ChallengeRequestProto, ChallengeResponseProto, GetGroupRequestProto, GetGroupResponseProto, RoleProto,
+        ChallengeRequestProto, ChallengeResponseProto, GetGroupRequestProto, GetGroupResponseProto,
+        GetGroupsRequestProto, GetGroupsResponseProto, RoleProto,
     },
     exception::{NO_SUCH_PROTOCOL, without_stack_trace},
     protocol,
@@ -25,6 +26,15 @@ pub const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long an order may wait before the person who gave it is told.
 const WORD_PERIOD: Duration = Duration::from_secs(5);
+
+/// The option of a command that is about one group.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct OfGroup {
+    /// The group that is meant, where several hold one namespace together; otherwise the group of the servers that are asked, and the root
+    /// group if they are of several.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=128))]
+    group: Option<u32>,
+}
 
 pub struct Servers {
     uri: String,
@@ -54,9 +64,54 @@ impl Servers {
         Self { uri: "the group".to_owned(), user, addresses, secret: Source::default() }
     }
 
+    /// The servers of the group that is meant.
+    ///
+    /// # Errors
+    /// No server answers, or the namespace has no such group; the text says which groups it has.
+    pub async fn of_group(self, wanted: OfGroup) -> anyhow::Result<Self> {
+        let Some(number) = wanted.group else { return Ok(self) };
+        let known = self.groups().await?;
+        let Some(group) = known.groups.iter().find(|group| group.group == number) else {
+            let numbers: Vec<_> = known.groups.iter().map(|group| group.group.to_string()).collect();
+            bail!("there is no group {number}: the namespace is held by group {}", numbers.join(", "));
+        };
+        let addresses: Vec<String> =
+            group.members.iter().filter_map(|member| member.rpc_address.clone()).collect();
+        if addresses.is_empty() {
+            let why = group.trouble.clone().unwrap_or_else(|| "no member of it has run".to_owned());
+            bail!("nobody of group {number} is known: {why}. `clover admin groups` shows all groups");
+        }
+        Ok(Self { uri: format!("group {number}"), addresses, ..self })
+    }
+
+    /// The groups that hold the namespace, as the first server that answers knows them.
+    ///
+    /// # Errors
+    /// No server has answered. The text says for each why.
+    pub async fn groups(&self) -> anyhow::Result<GetGroupsResponseProto> {
+        let mut refusals = Vec::new();
+        for address in &self.addresses {
+            match self.ask(address, "getGroups", &GetGroupsRequestProto {}, ANSWER_TIMEOUT).await {
+                Ok(known) => return Ok(known),
+                Err(error) => refusals.push(format!("{address}: {}", reason(&error))),
+            }
+        }
+        bail!("no metadata server of {} tells the groups ({})", self.uri, refusals.join("; "))
+    }
+
+    /// Orders are proved with this secret.
+    pub fn prove_with(&mut self, secret: Secret) {
+        self.secret.known = Some(secret);
+    }
+
     /// Orders are proved with the secret that is there, if one is named.
     pub fn prove_by(&mut self, file: Option<PathBuf>, config: Option<PathBuf>) {
         (self.secret.file, self.secret.config) = (file, config);
+    }
+
+    /// The addresses at which servers are asked.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
     }
 
     /// The user name with which calls are made.
@@ -107,8 +162,31 @@ impl Servers {
     {
         let client = self.client(address, ORDER_TIMEOUT);
         let challenge: ChallengeResponseProto = client.call("challenge", &ChallengeRequestProto {}).await?;
-        let order = metad::prove_order(secret, &challenge, order, request.encode_to_vec().into());
-        client.call("order", &order).await
+        prove_and_call(&client, secret, &challenge, order, request).await
+    }
+
+    /// Gives one server an order, if it is a member of this group: an order to another group would be carried out there.
+    async fn give_within<Q, A>(
+        &self,
+        group: &GetGroupResponseProto,
+        secret: &Secret,
+        address: &str,
+        order: &str,
+        request: &Q,
+    ) -> Result<A, CallError>
+    where
+        Q: Message,
+        A: Message + Default + Name,
+    {
+        let client = self.client(address, ORDER_TIMEOUT);
+        let challenge: ChallengeResponseProto = client.call("challenge", &ChallengeRequestProto {}).await?;
+        let is_known = group.members.iter().any(|one| one.member == challenge.member)
+            || group.view.as_ref().is_some_and(|view| view.members.contains(&challenge.member));
+        if !is_known {
+            let why = format!("its server is member {}, of another group", challenge.member);
+            return Err(CallError::Connect(std::io::Error::other(why)));
+        }
+        prove_and_call(&client, secret, &challenge, order, request).await
     }
 
     fn client(&self, address: &str, patience: Duration) -> Client {
@@ -120,7 +198,8 @@ impl Servers {
         Client::connect(address, protocol::ADMIN, &self.user, options)
     }
 
-    /// The state of the group: the active's answer if there is one, else the newest of the others.
+    /// The state of the group: the active's answer if there is one, else the newest of the others. If the servers are of several groups, it is
+    /// the first group of which one answers.
     ///
     /// # Errors
     /// No server has answered. The text says for each why.
@@ -190,7 +269,7 @@ impl Servers {
         );
         let mut refusals = Vec::new();
         for address in addresses {
-            let asked = self.give(&secret, &address, method, request);
+            let asked = self.give_within(group, &secret, &address, method, request);
             let answer = telling(asked, WORD_PERIOD, || {
                 eprintln!(
                     "still waiting for {address}; `clover admin group` shows whether the coordinator is away"
@@ -211,6 +290,21 @@ impl Servers {
         }
         bail!("no metadata server of {} takes the order ({})", self.uri, refusals.join("; "))
     }
+}
+
+async fn prove_and_call<Q, A>(
+    client: &Client,
+    secret: &Secret,
+    challenge: &ChallengeResponseProto,
+    order: &str,
+    request: &Q,
+) -> Result<A, CallError>
+where
+    Q: Message,
+    A: Message + Default + Name,
+{
+    let order = metad::prove_order(secret, challenge, order, request.encode_to_vec().into());
+    client.call("order", &order).await
 }
 
 /// Waits, and says so from time to time.
@@ -241,14 +335,19 @@ pub fn address_of(group: &GetGroupResponseProto, member: u32) -> Option<String> 
         .filter(|address| !address.is_empty())
 }
 
-/// Orders answers by their worth: the active's is worth most, then the answer of the member that has seen most.
-fn worth(answer: &GetGroupResponseProto) -> (bool, u64, u64) {
+/// Orders answers by their worth: an answer about the first group is worth most, then the active's, then the answer of the member that has seen most.
+fn worth(answer: &GetGroupResponseProto) -> (std::cmp::Reverse<u32>, bool, u64, u64) {
     let by_active = answer
         .members
         .iter()
         .any(|member| member.member == answer.answered_by && member.role == RoleProto::Active as i32);
     let view = answer.view.as_ref();
-    (by_active, view.map_or(0, |view| view.version), answer.committed.unwrap_or(0))
+    (
+        std::cmp::Reverse(answer.group),
+        by_active,
+        view.map_or(0, |view| view.version),
+        answer.committed.unwrap_or(0),
+    )
 }
 
 /// Why a call brought no answer, in a line.

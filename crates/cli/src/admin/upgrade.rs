@@ -1,6 +1,11 @@
 //! `clover admin upgrade`: which release each server runs, which formats the group writes, and the order that makes an upgrade final.
 
-use super::{confirm::is_confirmed, group::show, secret, servers::Servers};
+use super::{
+    confirm::is_confirmed,
+    group::show,
+    secret,
+    servers::{OfGroup, Servers},
+};
 use crate::table;
 use anyhow::bail;
 use base::{Level, level::RELEASE};
@@ -17,6 +22,8 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     secret: secret::ProvedBy,
+    #[command(flatten)]
+    of: OfGroup,
     #[command(subcommand)]
     command: Command,
 }
@@ -47,10 +54,11 @@ struct Finalize {
 }
 
 pub async fn run(
-    mut servers: Servers,
+    servers: Servers,
     connect: impl FnOnce() -> anyhow::Result<FileSystem>,
     args: Args,
 ) -> anyhow::Result<ExitCode> {
+    let mut servers = servers.of_group(args.of).await?;
     servers.prove_by(args.secret.secret_file, args.secret.config);
     match args.command {
         Command::Status(wanted) => status(&servers, connect()?, wanted).await,

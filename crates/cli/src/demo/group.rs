@@ -1,7 +1,12 @@
 //! A demo with several metadata servers: a group in one process, so that a takeover can be watched.
 
-use super::{Args, READY_TIMEOUT, start_data, with_advice};
+use super::{
+    Args, READY_TIMEOUT, further,
+    shape::{self, Shape},
+    start_data, with_advice,
+};
 use crate::{
+    admin::servers::Servers,
     client_config,
     config::{self, settings::Settings},
     runtime,
@@ -9,7 +14,7 @@ use crate::{
 use anyhow::Context;
 use client::FileSystem;
 use env::Env;
-use metad::{CoordinatorConfig, MetaConfig};
+use metad::{Cluster, CoordinatorConfig, MetaConfig};
 use proto::hdfs;
 use std::{
     io::Write,
@@ -25,63 +30,69 @@ use tokio::{
     task::JoinSet,
 };
 
-/// The directory of a lone metadata server; those of a group are numbered.
-pub const LONE_MEMBER: &str = "meta";
 /// The name by which clients call the group.
 const NAMESERVICE: &str = "clover";
 /// How soon a member that has ended is started again: late enough to be seen missing.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
 
-/// How many metadata servers the demo of this directory has; none where it holds no demo.
-pub fn members_of(dir: &Path) -> Option<u16> {
-    if dir.join(LONE_MEMBER).exists() {
-        return Some(1);
-    }
-    let count = (1..).take_while(|number| dir.join(format!("{LONE_MEMBER}-{number}")).exists()).count();
-    (count > 0).then_some(count as u16)
-}
-
 pub async fn serve(
     args: Args,
     mut settings: Settings,
     user: String,
+    groups: u16,
     members: u16,
 ) -> anyhow::Result<ExitCode> {
     let env = Env::production();
     let coordinator_dir = args.dir.join("coordinator");
-    let is_new = members_of(&args.dir).is_none();
+    let is_new = Shape::of(&args.dir).is_none();
     env.disk.create_directory(&args.dir)?;
     let coordinator = coord::Embedded::open(&env, &coordinator_dir)?;
     let mut configs = Vec::new();
-    for number in 1..=members {
-        configs.push(member(&args, &mut settings, &user, number, members, &coordinator)?);
+    for group in 1..=groups {
+        for index in 1..=members {
+            configs.push(member(&args, &mut settings, &user, (group, index), members, &coordinator)?);
+        }
     }
+    let mut by_group = configs.chunks(members.into());
+    let first = by_group.next().context("there is a group")?;
     if is_new {
-        make(&args, &env, &configs)?;
+        make(&args, &env, first)?;
+    }
+    let cluster = metad::read_cluster(&env, &first[0].name_directory)?;
+    let mut servers = Servers::of(user.clone(), addresses(&configs));
+    if let Some(secret) = cluster.secret.clone() {
+        servers.prove_with(secret);
     }
 
     let (stop, _) = watch::channel(false);
     let mut running = JoinSet::new();
-    let (ready, mut all_ready) = mpsc::channel(1);
-    for config in &configs {
-        running.spawn(keep_running(env.clone(), config.clone(), ready.clone(), stop.subscribe()));
+    start(&env, first, &mut running, &stop).await;
+    for further in by_group {
+        if !further[0].name_directory.exists() {
+            further::make(&args.dir, &env, &cluster, &servers, further, coordinator.session()).await?;
+        }
+        start(&env, further, &mut running, &stop).await;
     }
-    drop(ready);
-    // Data servers that find nobody complain; the channel ends when every member has been there once.
-    while all_ready.recv().await.is_some() {}
-    let addresses: Vec<String> = configs.iter().map(|config| config.rpc_address.to_string()).collect();
+    let addresses = addresses(&configs);
     settings.set(&format!("metadata_servers={}", addresses.join(",")))?;
     let data = start_data(&args, &mut settings, &env, &user).await?;
     let conf = std::path::absolute(args.dir.join("conf"))?;
-    let secret = write_secret(&args, &env, &configs)?;
+    let secret = write_secret(&args, &cluster)?;
     let http = configs.iter().filter_map(|config| config.http_address).map(|address| address.to_string());
     let http: Vec<String> = http.collect();
     client_config::write_for_group(&conf, NAMESERVICE, &addresses, &http, secret.as_deref())?;
     let fs = FileSystem::connect(&format!("hdfs://{NAMESERVICE}"), &client::Config::from_dir(&conf)?)?;
+    let ready = async {
+        wait_until_ready(&fs, data.len()).await?;
+        if groups > 1 {
+            further::wait_until_homes(&servers, groups.into(), data.len()).await?;
+        }
+        anyhow::Ok(())
+    };
     let signal = tokio::select! {
         biased;
         ended = running.join_next() => ended.context("there is a member")??.and(Ok(None)),
-        ready = wait_until_ready(&fs, data.len()) => ready.map(|()| Some(runtime::stop_signal())),
+        ready = ready => ready.map(|()| Some(runtime::stop_signal())),
     }?;
     if let Some(signal) = signal {
         announce(&args, &configs, &conf);
@@ -98,22 +109,45 @@ pub async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Starts the members of a group, and returns when each has been there once: data servers that find nobody complain.
+async fn start(
+    env: &Env,
+    configs: &[MetaConfig],
+    running: &mut JoinSet<anyhow::Result<()>>,
+    stop: &watch::Sender<bool>,
+) {
+    let (ready, mut all_ready) = mpsc::channel(1);
+    for config in configs {
+        running.spawn(keep_running(env.clone(), config.clone(), ready.clone(), stop.subscribe()));
+    }
+    drop(ready);
+    while all_ready.recv().await.is_some() {}
+}
+
+fn addresses(configs: &[MetaConfig]) -> Vec<String> {
+    configs.iter().map(|config| config.rpc_address.to_string()).collect()
+}
+
 fn member(
     args: &Args,
     settings: &mut Settings,
     user: &str,
-    number: u16,
+    (group, index): (u16, u16),
     members: u16,
     coordinator: &coord::Embedded,
 ) -> anyhow::Result<MetaConfig> {
-    let directory = args.dir.join(format!("{LONE_MEMBER}-{number}"));
+    let id = shape::member(group, index);
+    let directory = shape::directory(&args.dir, id);
+    // The ports of all members follow each other.
+    let number = (group - 1) * members + index;
     settings.set(&format!("name_dir={}", directory.display()))?;
     settings.set(&format!("rpc_address=127.0.0.1:{}", port(args.rpc_port, number)?))?;
     settings.set(&format!("http_address=127.0.0.1:{}", port(args.http_port, number)?))?;
     settings.set(&format!("peer_address=127.0.0.1:{}", port(0, number)?))?;
-    settings.set(&format!("member={number}"))?;
+    settings.set(&format!("member={id}"))?;
     let mut config = config::meta::config(settings, user)?;
-    config.group.members = (1..=members).map(|number| base::MemberId(number.into())).collect();
+    config.group.id = shape::group(group);
+    config.group.members = (1..=members).map(|index| shape::member(group, index)).collect();
     config.group.coordinator = CoordinatorConfig::Shared(Arc::new(coordinator.session()));
     Ok(config)
 }
@@ -139,9 +173,7 @@ fn make(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Result<()> {
 }
 
 /// Writes the secret down for `clover admin group`, which finds it by the clients' configuration.
-fn write_secret(args: &Args, env: &Env, configs: &[MetaConfig]) -> anyhow::Result<Option<PathBuf>> {
-    let first = configs.first().context("there is a member")?;
-    let cluster = metad::read_cluster(env, &first.name_directory)?;
+fn write_secret(args: &Args, cluster: &Cluster) -> anyhow::Result<Option<PathBuf>> {
     // A demo of an early version has none.
     let Some(secret) = cluster.secret.as_ref().and_then(|secret| secret.as_text()) else { return Ok(None) };
     let path = std::path::absolute(args.dir.join("secret"))?;
@@ -216,14 +248,20 @@ async fn wait_until_ready(fs: &FileSystem, data_servers: usize) -> anyhow::Resul
 
 fn announce(args: &Args, configs: &[MetaConfig], conf: &Path) {
     println!("ready hdfs://{}", configs[0].rpc_address);
+    let has_several = configs.iter().any(|config| config.group.id != configs[0].group.id);
     for config in configs {
         let http = config.http_address.map_or(String::new(), |http| format!(", http://{http}/health"));
-        println!("  member {}: hdfs://{}{http}", config.group.member, config.rpc_address);
+        let of = if has_several { format!(" of group {}", config.group.id) } else { String::new() };
+        println!("  member {}{of}: hdfs://{}{http}", config.group.member, config.rpc_address);
     }
     println!("  {} data servers; everything is kept in {}", args.data_servers, args.dir.display());
     println!("  in another terminal:");
     println!("       export HADOOP_CONF_DIR={}", conf.display());
     println!("       clover fs -ls -R /            any client of any language: hdfs dfs -put FILE /");
+    if has_several {
+        println!("       clover admin groups           the groups that hold the names together");
+        println!("       clover admin where PATH       the group that has the files of a directory");
+    }
     println!("       clover admin group            who is active, who is in sync");
     println!("       clover admin group fail-active     and watch a takeover");
     println!("  ^C stops it");

@@ -20,30 +20,56 @@ pub fn check_before_format(zookeeper: &ZooKeeperConfig) -> anyhow::Result<()> {
     }
 }
 
-/// There is a cluster, this member is wanted, and nobody else has its number.
+/// The group that a member is to join, and whether the cluster has it. Without `wanted` it is the group that has the member on its list, and
+/// the root group if none has.
+pub fn group_of(
+    zookeeper: &ZooKeeperConfig,
+    member: MemberId,
+    wanted: Option<u32>,
+) -> anyhow::Result<(GroupId, bool)> {
+    let coordinator = reach(zookeeper)?;
+    let mut groups = coord::wait(|done| coordinator.groups(done))?;
+    groups.sort();
+    if !groups.contains(&GroupId::ROOT) {
+        bail!(
+            "there is no cluster below {} of ZooKeeper {}: make one on its first server with `clover meta format`, or \
+             check the path in `coordinator`",
+            zookeeper.root,
+            zookeeper.servers
+        );
+    }
+    if let Some(wanted) = wanted.map(GroupId) {
+        return Ok((wanted, groups.contains(&wanted)));
+    }
+    for group in groups {
+        let view = coord::wait(|done| coordinator.read(group, done))?.map(|versioned| versioned.view);
+        if view.is_some_and(|view| view.members.contains(&member)) {
+            return Ok((group, true));
+        }
+    }
+    Ok((GroupId::ROOT, true))
+}
+
+/// The group has this member on its list, and nobody else has its number.
 pub fn check_before_join(
     zookeeper: &ZooKeeperConfig,
+    group: GroupId,
     member: MemberId,
     is_replacement: bool,
 ) -> anyhow::Result<()> {
     let coordinator = reach(zookeeper)?;
-    let view = coord::wait(|done| coordinator.read(GroupId::ROOT, done))?.map(|versioned| versioned.view);
-    let view = view.with_context(|| {
-        format!(
-            "there is no cluster below {} of ZooKeeper {}: make one on its first server with `clover meta format`, or \
-             check the path in `coordinator`",
-            zookeeper.root, zookeeper.servers
-        )
-    })?;
+    let view = coord::wait(|done| coordinator.read(group, done))?.map(|versioned| versioned.view);
+    let view = view.with_context(|| format!("the cluster has no group {group}"))?;
     if !view.members.contains(&member) {
         let members: Vec<_> = view.members.iter().map(ToString::to_string).collect();
+        let of = if group == GroupId::ROOT { String::new() } else { format!(" --group {group}") };
         bail!(
             "member {member} is not in the group, whose members are {}: an operator takes it in first, with `clover \
-             admin group add {member}`",
+             admin group add {member}{of}`",
             members.join(", ")
         );
     }
-    let records = coord::wait(|done| coordinator.read_members(GroupId::ROOT, done))?;
+    let records = coord::wait(|done| coordinator.read_members(group, done))?;
     let is_known = view.in_sync.iter().chain(&view.exiles).any(|store| store.member == member);
     let record = records.iter().find(|record| record.life.store.member == member);
     if (is_known || record.is_some()) && !is_replacement {
@@ -60,7 +86,8 @@ fn taken(member: MemberId, record: Option<&MemberRecord>) -> String {
     )
 }
 
-fn reach(zookeeper: &ZooKeeperConfig) -> anyhow::Result<Arc<dyn Coordinator>> {
+/// The coordinator, which answers.
+pub fn reach(zookeeper: &ZooKeeperConfig) -> anyhow::Result<Arc<dyn Coordinator>> {
     let coordinator = coord::ZooKeeper::connect(zookeeper.clone())?;
     let answer = coord::wait(|done| coordinator.read_cluster(done));
     answer.with_context(|| {

@@ -35,6 +35,11 @@ impl Demo {
         Self::with(&["--members", &count.to_string()])
     }
 
+    /// A cluster with so many groups of so many metadata servers each.
+    pub fn of_groups(groups: u32, members: u32) -> Self {
+        Self::with(&["--groups", &groups.to_string(), "--members", &members.to_string()])
+    }
+
     /// A cluster with so many data servers.
     pub fn of_data_servers(count: u32) -> Self {
         Self::with(&["--data-servers", &count.to_string()])

@@ -7,7 +7,6 @@ use crate::{
         calls::{self, decode},
     },
     core::Core,
-    directories::Shown,
     partition::turn::Turn,
 };
 use base::{FsError, FsResult, GroupId};
@@ -73,8 +72,8 @@ fn at_root<A: Answer>(
 /// members know nothing of it.
 pub fn show(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetDirectoryLogRequestProto>(&call, reply) else { return };
-    let Shown { end, visible, groups, is_serving, trouble } = core.partition.directories.show();
-    let groups = groups.into_iter().map(|standing| p::DirectoryLogFollowerProto {
+    let shown = core.partition.directories.show();
+    let groups = shown.groups.into_iter().map(|standing| p::DirectoryLogFollowerProto {
         group: standing.group.0,
         has_session: standing.has_session,
         is_leased: standing.is_leased,
@@ -82,17 +81,25 @@ pub fn show(core: &Arc<Core>, call: Call, reply: Replier) {
         committed: standing.committed.map(|dix| dix.0),
     });
     let groups = groups.collect();
-    let (kept, kept_bytes) = core.partition.tree().namespace.kept_directory_entries();
+    let tree = core.partition.tree();
+    let (kept, kept_bytes) = tree.namespace.kept_directory_entries();
+    let (exported, messages) = (tree.namespace.exported_files(), tree.namespace.messages_waiting());
+    drop(tree);
     reply.ok(&p::GetDirectoryLogResponseProto {
         group: core.cluster.group.0,
         member: core.partition.member.me().member.0,
         leads: core.partition.member.is_serving(),
-        end: end.0,
-        visible: visible.0,
-        is_serving,
+        end: shown.end.0,
+        visible: shown.visible.0,
+        is_serving: shown.is_serving,
         groups,
         kept: Some(kept),
         kept_bytes: Some(kept_bytes as u64),
-        trouble,
+        trouble: shown.trouble,
+        in_doubt: Some(shown.in_doubt as u64),
+        waiting: Some(shown.waiting as u64),
+        holds: Some(shown.holds as u64),
+        exported: Some(exported),
+        messages: Some(messages),
     });
 }

@@ -6,6 +6,7 @@
 
 mod deletions;
 mod groups;
+mod namespace_groups;
 mod orders;
 mod proof;
 mod repair_view;
@@ -31,6 +32,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             show::get_group(core, call, request.is_local(), reply);
         }
         "getDirectoryLog" => groups::show(core, call, reply),
+        "getGroups" => namespace_groups::list(core, call, reply),
+        "getHome" => namespace_groups::home(core, call, reply),
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
             let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);

@@ -17,11 +17,13 @@ mod history;
 mod look;
 mod members;
 mod restore;
+mod tree;
 mod until;
 
 pub use look::Look;
 pub use members::{Group, Place};
 pub use restore::{RestoreError, Restored, Wish, restore};
+pub use tree::{TreeError, tree_of_now};
 pub use until::{Blocks, Found, Rebuilt, TargetError, Until, find, rebuild};
 
 use base::{Entry, EntryKind, Epoch, LogPoint, MemberId, Sn};

@@ -231,6 +231,9 @@ impl HomeSide {
             groups: Vec::new(),
             is_serving: self.home.is_serving(),
             trouble: self.home.alarm().map(str::to_owned),
+            in_doubt: self.home.doubt().len(),
+            waiting: self.waiting.len(),
+            holds: self.home.holds().count(),
         }
     }
 }

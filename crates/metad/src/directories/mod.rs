@@ -25,4 +25,3 @@ pub use drive::{apply, carry_on, connect, pump, run};
 pub use home_side::Judged;
 pub use root_side::op_of;
 pub use side::{AnswerLater, Directories};
-pub use step::Shown;

@@ -228,6 +228,8 @@ impl RootSide {
 
     pub fn show(&self) -> Shown {
         let (end, visible) = (self.root.end().dix, self.root.visible());
-        Shown { end, visible, groups: self.root.standings(), is_serving: true, trouble: None }
+        let (in_doubt, waiting) = (self.root.doubt().len(), self.root.waiting());
+        let groups = self.root.standings();
+        Shown { end, visible, groups, is_serving: true, trouble: None, in_doubt, waiting, holds: 0 }
     }
 }

@@ -51,6 +51,12 @@ pub struct Shown {
     /// The root group's active serves; another group's does while it has a session.
     pub is_serving: bool,
     pub trouble: Option<String>,
+    /// Entries in doubt.
+    pub in_doubt: usize,
+    /// Calls that wait: for what homes tell, or at a home.
+    pub waiting: usize,
+    /// At a home: the asks about which it keeps still.
+    pub holds: usize,
 }
 
 /// The numbers of the machines.

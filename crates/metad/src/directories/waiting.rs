@@ -35,6 +35,11 @@ impl WaitingCalls {
         None
     }
 
+    /// How many calls wait, copies not counted.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
     /// The calls of this name, which wait no longer.
     pub fn take(&mut self, name: CallId) -> Vec<(Call, Replier)> {
         self.calls.remove(&name).unwrap_or_default()

@@ -3,8 +3,7 @@
 use super::{Cluster, PATIENCE};
 use base::{GroupId, MemberId};
 use env::Env;
-use journal::archive::Backup;
-use metad::backup::{self, Event, Operator, Options, Place, Until};
+use metad::backup::{self, Event, Operator, Place};
 use namespace::Namespace;
 use proto::clover::admin as a;
 use std::{net::SocketAddr, time::Instant};
@@ -56,9 +55,7 @@ impl Cluster {
         tokio::task::spawn_blocking(move || {
             let env = Env::production();
             let path = directory.path().join("root");
-            backup::run(&env, &path, group, &runtime, Options::default(), &mut Places(addresses)).unwrap();
-            let backup = Backup::open(env.disk, &path).unwrap();
-            backup::rebuild(&backup, Until::End, 7).unwrap().namespace
+            backup::tree_of_now(&env, &path, group, &runtime, &mut Places(addresses)).unwrap()
         })
         .await
         .unwrap()

@@ -7,7 +7,10 @@ pub mod show;
 mod unclean_elect;
 mod watch;
 
-use super::{secret, servers::Servers};
+use super::{
+    secret,
+    servers::{OfGroup, Servers},
+};
 use std::process::ExitCode;
 
 /// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
@@ -18,6 +21,8 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     secret: secret::ProvedBy,
+    #[command(flatten)]
+    of: OfGroup,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -43,7 +48,8 @@ enum Command {
     Repair(repair::Args),
 }
 
-pub async fn run(mut servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+pub async fn run(servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
+    let mut servers = servers.of_group(args.of).await?;
     servers.prove_by(args.secret.secret_file, args.secret.config);
     let servers = &servers;
     match args.command {
