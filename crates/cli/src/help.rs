@@ -41,6 +41,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover demo --dir /tmp/demo",
             "clover demo --dir /tmp/demo --members 3        # and watch a takeover",
+            "clover demo --dir /tmp/demo --groups 3         # several groups hold one namespace",
             "clover demo --dir /tmp/demo --rpc-port 0 --http-port 0 --set dfs.replication=2",
         ],
     ),
@@ -50,6 +51,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover meta format --config meta.toml          # a new cluster",
             "clover meta format --join --config meta.toml   # a further server of one",
+            "clover meta format --group 2 --join --config meta.toml    # the first server of a further group",
         ],
     ),
     ("meta make-group", &["clover meta make-group --config meta.toml"]),
@@ -175,6 +177,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover admin group hand-over --to 2 --config meta.toml    # before the active's machine is stopped",
         ],
     ),
+    (
+        "admin groups",
+        &[
+            "clover admin groups                            # as `clover admin groups show`",
+            "clover admin groups give-slots 2               # files of new directories are there as well",
+        ],
+    ),
+    ("admin groups show", &["clover admin groups show --json"]),
+    ("admin groups give-slots", &["clover admin groups give-slots 2 --config meta.toml"]),
+    ("admin where", &["clover admin where /data/logs                  # which group has the files in it"]),
     ("admin group show", &["clover admin group show --json | jq .view.active"]),
     ("admin group add", &["clover admin group add 4"]),
     ("admin group remove", &["clover admin group remove 3 --secret-file /etc/clover/secret"]),

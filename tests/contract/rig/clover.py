@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 from harness.cluster import CloverCluster, free_port, toml
+from harness.groups import Groups
 
 from .layout import KEYS, Layout
 
@@ -50,19 +51,25 @@ class JudgedClover(CloverCluster):
     def configure(self):
         number = self.layout.data_servers
         self.transfer_ports = (self.transfer_ports + [free_port() for _ in range(number)])[:number]
-        path = self.directory / "meta.toml"
-        toml(path, name_dir=self.directory / "meta", rpc_address=f"127.0.0.1:{self.port}", http_address=self.http, groups_kept_ms=0)
+        self.configure_metadata()
+        for number in range(len(self.transfer_ports)):
+            self.configure_data(number)
+
+    def configure_metadata(self):
+        self.write_metadata("meta", rpc_address=f"127.0.0.1:{self.port}", http_address=self.http)
+
+    def write_metadata(self, name, **keys):
+        path = self.directory / f"{name}.toml"
+        toml(path, name_dir=self.directory / name, groups_kept_ms=0, **keys)
         if self.layout.racks:
             racks = "".join(f'"{self.host(number)}" = "{rack}"\n' for number, rack in enumerate(self.layout.racks))
             path.write_text(path.read_text() + "[racks]\n" + racks)
-        for number in range(len(self.transfer_ports)):
-            self.configure_data(number)
 
     def configure_data(self, number):
         toml(
             self.directory / f"data-{number}.toml",
             data_dirs=[f"[{medium}]{place}" for medium, place in zip(self.layout.media(number), self.places(number))],
-            metadata_servers=[f"127.0.0.1:{self.port}"],
+            metadata_servers=self.metadata_servers(),
             transfer_address=f"127.0.0.1:{self.transfer_ports[number]}",
             hostname=self.host(number),
             # A client that knows a server which is started again asks it where it was.
@@ -73,7 +80,7 @@ class JudgedClover(CloverCluster):
     def spawn(self, name, *arguments):
         """With the keys that the test has set."""
         keys = {"dfs.heartbeat.interval": self.layout.keys.get("dfs.heartbeat.interval", "1")}
-        if name == "meta":
+        if is_metadata(name):
             keys = {MIN_BLOCK_SIZE: "1", "dfs.namenode.safemode.extension": "0", **keys}
             keys.update((key, value) for key, value in self.layout.keys.items() if key in KEYS)
             for key, least in LEAST.items():
@@ -91,7 +98,8 @@ class JudgedClover(CloverCluster):
     def lay_out(self, layout):
         """Whether everything is new; where the same was there already, it is left as it is."""
         whole = not self.stopped and all(process.poll() is None for process in self.processes.values())
-        if whole and layout == self.layout and layout.can_be_emptied() and "meta" in self.processes:
+        has_metadata = any(map(is_metadata, self.processes))
+        if whole and layout == self.layout and layout.can_be_emptied() and has_metadata:
             return False
         self.kill()
         shutil.rmtree(self.directory)
@@ -106,14 +114,14 @@ class JudgedClover(CloverCluster):
         self.lay_out(Layout())
 
     def restart_metadata(self, keys=None):
-        if "meta" in self.processes:
-            self.stop_metadata()
+        self.stop_metadata()
         if keys is not None:
             self.layout = Layout(self.layout.data_servers, self.layout.racks, self.layout.storages, keys)
-        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+        self.start_metadata()
 
     def stop_metadata(self):
-        self.end("meta")
+        for name in list(filter(is_metadata, self.processes)):
+            self.end(name)
 
     def stop_data(self, number):
         self.stopped.add(number)
@@ -137,3 +145,16 @@ class JudgedClover(CloverCluster):
 
     def data(self):
         return [(port, self.places(number)) for number, port in enumerate(self.transfer_ports)]
+
+
+class JudgedGroups(Groups, JudgedClover):
+    """The same with several groups."""
+
+    def configure_metadata(self):
+        for member in self.members:
+            http = self.http if member == self.door else "127.0.0.1:0"
+            self.write_metadata(member.name, http_address=http, **self.membership(member))
+
+
+def is_metadata(name):
+    return name.startswith("meta")

@@ -9,10 +9,10 @@ import time
 
 from harness.clients import call
 from harness.cluster import toml
+from harness.process import Process
 from harness.report import Failure
 
 from . import conf
-from .process import Process
 from .zookeeper import ZooKeeper
 
 READY_S = 90

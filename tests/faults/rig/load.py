@@ -4,9 +4,8 @@ import subprocess
 import time
 from typing import NamedTuple
 
+from harness.process import Process
 from harness.report import Failure
-
-from .process import Process
 
 END_S = 180
 

@@ -46,20 +46,49 @@ class CloverCluster:
 
     def start(self, waits=True):
         """Formats at the first start, and returns when a block can be written, unless somebody else waits for that."""
-        if not self.directory.exists():
+        is_new = not self.directory.exists()
+        if is_new:
             self.directory.mkdir(parents=True)
             self.configure()
-            call([self.clover, "meta", "format", "--config", self.directory / "meta.toml"])
-        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+            self.format()
+        self.start_metadata()
         for number in range(len(self.transfer_ports)):
             self.start_data_server(number)
+        if is_new:
+            self.complete()
         if waits:
             self.wait()
+
+    def metadata_servers(self):
+        """Their addresses, as data servers have them in their files."""
+        return [f"127.0.0.1:{self.port}"]
+
+    def format(self):
+        call([self.clover, "meta", "format", "--config", self.directory / "meta.toml"])
+
+    def start_metadata(self):
+        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+
+    def complete(self):
+        """What is done once, when all servers run for the first time."""
 
     def start_data_server(self, number):
         self.spawn(f"data-{number}", "data", "--config", self.directory / f"data-{number}.toml")
 
     def configure(self):
+        self.configure_metadata()
+        for number, transfer_port in enumerate(self.transfer_ports):
+            toml(
+                self.directory / f"data-{number}.toml",
+                data_dirs=[self.directory / f"data-{number}"],
+                metadata_servers=self.metadata_servers(),
+                transfer_address=f"127.0.0.1:{transfer_port}",
+                ipc_address="127.0.0.1:0",
+                data_http_address="127.0.0.1:0",
+                heartbeat_interval_ms=1000,
+            )
+
+    def configure_metadata(self):
         """No extension of safe mode: all servers start together here, and nobody waits for stragglers."""
         toml(
             self.directory / "meta.toml",
@@ -70,16 +99,6 @@ class CloverCluster:
             heartbeat_interval_ms=1000,
             **self.settings,
         )
-        for number, transfer_port in enumerate(self.transfer_ports):
-            toml(
-                self.directory / f"data-{number}.toml",
-                data_dirs=[self.directory / f"data-{number}"],
-                metadata_servers=[f"127.0.0.1:{self.port}"],
-                transfer_address=f"127.0.0.1:{transfer_port}",
-                ipc_address="127.0.0.1:0",
-                data_http_address="127.0.0.1:0",
-                heartbeat_interval_ms=1000,
-            )
 
     def spawn(self, name, *arguments):
         self.spawn_command(name, [str(self.clover), *map(str, arguments)])
@@ -111,7 +130,7 @@ class CloverCluster:
         process = self.processes.pop("meta")
         process.terminate()
         process.wait(20)
-        self.spawn("meta", "meta", "--config", self.directory / "meta.toml")
+        self.start_metadata()
 
     def kill(self):
         """Every process at once, with no chance to say goodbye."""

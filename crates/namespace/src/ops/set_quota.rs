@@ -70,7 +70,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     check_values(req)?;
-    ns.refuse_if_shared("Quotas")?;
     let directory = directory(ns, &resolved)?;
     let inode = ns.tree.inode(directory);
     let is_root = inode.id() == InodeId::ROOT;
@@ -81,6 +80,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     if limits == before {
         return Ok(Planned::NoChange(Reply::Unit));
     }
+    // Nobody has to be refused who lifts a limit that is not there.
+    ns.refuse_if_shared("Quotas")?;
     let used = || match known {
         Some(quota) => quota.used,
         None => {

@@ -1,4 +1,4 @@
-"""A process that a story starts, freezes and kills. None outlives the run, however the run ends."""
+"""A process that is started, frozen and killed. None outlives the run, however the run ends."""
 
 import ctypes
 import os
