@@ -116,18 +116,18 @@ async fn status(client: &Client, path: &str) -> Option<p::HdfsFileStatusProto> {
 }
 
 async fn names(client: &Client, path: &str) -> Vec<String> {
+    let listing = listing(client, path).await;
+    listing.into_iter().map(|status| String::from_utf8(status.path.to_vec()).unwrap()).collect()
+}
+
+async fn listing(client: &Client, path: &str) -> Vec<p::HdfsFileStatusProto> {
     let request = p::GetListingRequestProto {
         src: path.into(),
         start_after: b"".to_vec().into(),
         need_location: false,
     };
     let answer: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
-    let listing = answer.dir_list.expect("the directory is there");
-    listing
-        .partial_listing
-        .into_iter()
-        .map(|status| String::from_utf8(status.path.to_vec()).unwrap())
-        .collect()
+    answer.dir_list.expect("the directory is there").partial_listing
 }
 
 /// A file that is empty and closed.
@@ -556,4 +556,27 @@ async fn all_names(client: &Client, path: &str) -> Vec<String> {
             return names;
         }
     }
+}
+
+/// A listing of directories with other homes: whatever door is asked, it tells their times and numbers of children as a status of each does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_listing_tells_of_directories_what_their_homes_know() {
+    let two = Two::start(2, 2).await;
+    let clients = two.clients();
+    for (number, group) in [1, 2, 2].into_iter().enumerate() {
+        let path = format!("{}/f{number}", two.of(group, 0));
+        let file = create(&clients[0], &path).await.unwrap().fs.unwrap().file_id.unwrap();
+        assert!(close(&clients[1], &path, file).await.unwrap());
+    }
+    for client in &clients {
+        for listed in listing(client, "/").await {
+            let path = format!("/{}", String::from_utf8_lossy(&listed.path));
+            let alone = status(client, &path).await.unwrap();
+            let facts = |status: &p::HdfsFileStatusProto| (status.modification_time, status.children_num);
+            assert_eq!(facts(&listed), facts(&alone), "{path}");
+        }
+        let counted = status(client, two.of(2, 0)).await.unwrap().children_num;
+        assert_eq!(counted, Some(2));
+    }
+    two.end().await;
 }

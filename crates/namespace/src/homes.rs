@@ -9,7 +9,7 @@ use crate::{
     path::Path,
     reserved,
 };
-use base::{BlockId, GroupId, InodeId, InodeOrigin, directory_log};
+use base::{BlockId, GroupId, InodeId, InodeOrigin, Timestamp, directory_log};
 use std::collections::BTreeSet;
 
 /// What a call wants to do at a path.
@@ -110,7 +110,21 @@ impl HomeCall {
     }
 }
 
+/// What only the home of a directory knows of it: the other groups do not see its files come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnFacts {
+    pub modified: Timestamp,
+    pub children: u32,
+}
+
 impl Namespace {
+    /// What this group knows of a directory. `None`: it has no such directory.
+    pub fn own_facts_of(&self, directory: InodeId) -> Option<OwnFacts> {
+        let inode = self.tree.inode(self.handle(directory)?);
+        let facts = OwnFacts { modified: inode.modified(), children: inode.children_count() };
+        inode.is_directory().then_some(facts)
+    }
+
     /// Whether further groups hold files. If not, the root group decides everything.
     pub fn has_homes(&self) -> bool {
         self.tree.directory_log.slots.are_used()

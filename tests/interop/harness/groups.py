@@ -136,3 +136,8 @@ class Groups:
 
 class GroupsCluster(Groups, CloverCluster):
     pass
+
+
+def cluster_of(groups, *arguments, **keys):
+    """A cluster of separate processes, not started: one metadata server, or so many groups of two."""
+    return GroupsCluster(*arguments, groups=groups, **keys) if groups > 1 else CloverCluster(*arguments, **keys)

@@ -187,7 +187,11 @@ fn entries<'a>(
     host: Option<&'a str>,
     foreign: &'a Foreign,
 ) -> impl ExactSizeIterator<Item = impl Put> + Clone {
+    let has_homes = namespace.has_homes();
     page.entries.iter().map(move |entry| {
+        if has_homes && entry.is_directory() {
+            foreign.note_directory(namespace, entry.id);
+        }
         let host = host.filter(|_| !entry.is_directory());
         let locations = host.and_then(|host| {
             let blocks = get_block_locations::by_id_at(namespace, entry.id, page.snapshot)?;

@@ -4,7 +4,7 @@
 //!
 //! - [`ways`]: the way of a question to another group's active, and of its answer.
 //! - [`deliver`]: sends the messages of the outbox ([`namespace::outbox`]) until the other groups have carried them out.
-//! - [`places`]: asks where the foreign blocks of an answer are, before it goes out.
+//! - [`places`]: asks where the foreign blocks of an answer are, and what homes know of listed directories, before it goes out.
 //! - [`service`]: carries out what others send, and tells them where blocks of this group's pool are.
 
 mod deliver;

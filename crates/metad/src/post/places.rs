@@ -1,4 +1,5 @@
-//! The places of foreign blocks: asked of the groups that have these blocks, before an answer goes out.
+//! What an answer lacks that other groups know, asked of them before it goes out: the places of foreign blocks, and the times and numbers of children
+//! of listed directories that have another home.
 //!
 //! An answer is written while the tree is locked, and what it needs of other groups is only noted then. They are asked when the answer may go out.
 
@@ -8,9 +9,13 @@ use crate::{
     core::Core,
     partition::Partition,
 };
-use base::{BlockId, FsError, GroupId};
+use base::{BlockId, FsError, GroupId, InodeId};
+use namespace::Namespace;
 use prost::Message;
-use proto::{clover::forward::PostResponseProto, hdfs as p};
+use proto::{
+    clover::forward::{DirectoryFactsProto, PostResponseProto},
+    hdfs as p,
+};
 use rpc::Replier;
 use std::{
     cell::RefCell,
@@ -18,16 +23,17 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{runtime::Handle, task::JoinSet, time::Instant};
 
 /// For so long other groups are asked again for the places of blocks, while they have no active.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The foreign blocks in an answer that is being written.
+/// The foreign blocks, and the directories of other homes, in an answer that is being written.
 #[derive(Default)]
 pub struct Foreign {
     blocks: RefCell<BTreeMap<GroupId, BTreeSet<BlockId>>>,
+    directories: RefCell<BTreeMap<GroupId, BTreeSet<InodeId>>>,
 }
 
 impl Foreign {
@@ -38,9 +44,17 @@ impl Foreign {
         self.blocks.borrow_mut().entry(group).or_default().insert(block);
         Some(pool)
     }
+
+    /// Notes a listed directory if another group has its files.
+    pub fn note_directory(&self, namespace: &Namespace, directory: InodeId) {
+        let home = namespace.home_of(directory);
+        if home != namespace.group() {
+            self.directories.borrow_mut().entry(home).or_default().insert(directory);
+        }
+    }
 }
 
-/// An answer of this call that may lack the places of foreign blocks.
+/// An answer of this call that may lack what other groups know.
 pub struct Located {
     answer: Encoded,
     lacks: Option<Box<Lacks>>,
@@ -49,6 +63,7 @@ pub struct Located {
 struct Lacks {
     method: &'static str,
     blocks: BTreeMap<GroupId, BTreeSet<BlockId>>,
+    directories: BTreeMap<GroupId, BTreeSet<InodeId>>,
     host: String,
     ways: Arc<Ways>,
     runtime: Handle,
@@ -57,11 +72,12 @@ struct Lacks {
 impl Located {
     /// `host`: of the caller.
     pub fn new(core: &Core, method: &'static str, host: &str, foreign: Foreign, answer: Encoded) -> Self {
-        let blocks = foreign.blocks.into_inner();
-        let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !blocks.is_empty());
+        let (blocks, directories) = (foreign.blocks.into_inner(), foreign.directories.into_inner());
+        let is_whole = blocks.is_empty() && directories.is_empty();
+        let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !is_whole);
         let lacks = lacks.map(|(ways, runtime)| {
             let (host, ways, runtime) = (host.to_owned(), ways.clone(), runtime.clone());
-            Box::new(Lacks { method, blocks, host, ways, runtime })
+            Box::new(Lacks { method, blocks, directories, host, ways, runtime })
         });
         Self { answer, lacks }
     }
@@ -84,12 +100,18 @@ impl Answer for Located {
     }
 }
 
-/// Blocks with their places, by id.
-type Places = BTreeMap<u64, p::LocatedBlockProto>;
+/// What other groups have told.
+#[derive(Default)]
+struct Told {
+    /// Blocks with their places, by id.
+    places: BTreeMap<u64, p::LocatedBlockProto>,
+    /// By the directory's id.
+    facts: BTreeMap<u64, DirectoryFactsProto>,
+}
 
 impl Lacks {
     async fn complete(&self, answer: Vec<u8>) -> Result<Vec<u8>, FsError> {
-        let mut places = Places::new();
+        let mut all = Told { facts: self.ask_about_directories().await, ..Told::default() };
         for (group, blocks) in &self.blocks {
             let ids: Vec<u64> = blocks.iter().map(|block| block.0).collect();
             let told = self.ask(*group, &ids).await?;
@@ -97,11 +119,36 @@ impl Lacks {
                 let located = p::LocatedBlockProto::decode(located).map_err(|error| {
                     FsError::Io(format!("Group {group} has told places that make no sense: {error}"))
                 })?;
-                places.insert(*id, located);
+                all.places.insert(*id, located);
             }
         }
-        fill(self.method, &answer, &places)
+        fill(self.method, &answer, &all)
             .map_err(|error| FsError::Io(format!("An answer cannot be read: {error}")))
+    }
+
+    /// Asks all homes at the same time, once. Of a group that does not answer the directories are told as this group knows them.
+    async fn ask_about_directories(&self) -> BTreeMap<u64, DirectoryFactsProto> {
+        let mut asked = JoinSet::new();
+        for (group, directories) in &self.directories {
+            let (group, ways) = (*group, self.ways.clone());
+            let ids: Vec<u64> = directories.iter().map(|directory| directory.0).collect();
+            asked.spawn(async move {
+                let question = Question { directories: ids.clone(), ..Question::default() };
+                let told = ways.ask(group, question).await;
+                told.map(|told| ids.into_iter().zip(told.directories)).map_err(|reason| (group, reason))
+            });
+        }
+        let mut facts = BTreeMap::new();
+        while let Some(told) = asked.join_next().await {
+            match told {
+                Ok(Ok(told)) => facts.extend(told),
+                Ok(Err((group, reason))) => {
+                    tracing::debug!(%group, reason, "times of listed directories are told as they are known here");
+                }
+                Err(error) => tracing::error!(%error, "a question to another group was dropped"),
+            }
+        }
+        facts
     }
 
     async fn ask(&self, group: GroupId, blocks: &[u64]) -> Result<PostResponseProto, FsError> {
@@ -123,42 +170,47 @@ impl Lacks {
     }
 }
 
-/// The answer with the places.
-fn fill(method: &str, answer: &[u8], places: &Places) -> Result<Vec<u8>, prost::DecodeError> {
+/// The answer with what was told.
+fn fill(method: &str, answer: &[u8], told: &Told) -> Result<Vec<u8>, prost::DecodeError> {
     Ok(match method {
         "getBlockLocations" => {
             let mut answer = p::GetBlockLocationsResponseProto::decode(answer)?;
-            answer.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, places));
+            answer.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, told));
             answer.encode_to_vec()
         }
         "getLocatedFileInfo" => {
             let mut answer = p::GetLocatedFileInfoResponseProto::decode(answer)?;
-            answer.fs.iter_mut().for_each(|status| fill_status(status, places));
+            answer.fs.iter_mut().for_each(|status| fill_status(status, told));
             answer.encode_to_vec()
         }
         "getListing" => {
             let mut answer = p::GetListingResponseProto::decode(answer)?;
             let entries = answer.dir_list.iter_mut().flat_map(|listing| &mut listing.partial_listing);
-            entries.for_each(|status| fill_status(status, places));
+            entries.for_each(|status| fill_status(status, told));
             answer.encode_to_vec()
         }
         "getBatchedListing" => {
             let mut answer = p::GetBatchedListingResponseProto::decode(answer)?;
             let entries = answer.listings.iter_mut().flat_map(|listing| &mut listing.partial_listing);
-            entries.for_each(|status| fill_status(status, places));
+            entries.for_each(|status| fill_status(status, told));
             answer.encode_to_vec()
         }
         other => unreachable!("{other} tells no places"),
     })
 }
 
-fn fill_status(status: &mut p::HdfsFileStatusProto, places: &Places) {
-    status.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, places));
+fn fill_status(status: &mut p::HdfsFileStatusProto, told: &Told) {
+    status.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, told));
+    let Some(facts) = status.file_id.and_then(|id| told.facts.get(&id)) else { return };
+    if let (Some(modified_ms), Some(children)) = (facts.modified_ms, facts.children) {
+        status.modification_time = modified_ms;
+        status.children_num = Some(children as i32);
+    }
 }
 
-fn fill_blocks(blocks: &mut p::LocatedBlocksProto, places: &Places) {
+fn fill_blocks(blocks: &mut p::LocatedBlocksProto, told: &Told) {
     for block in blocks.blocks.iter_mut().chain(&mut blocks.last_block) {
-        if let Some(told) = places.get(&block.b.block_id) {
+        if let Some(told) = told.places.get(&block.b.block_id) {
             block.locs.clone_from(&told.locs);
             block.corrupt = told.corrupt;
             block.is_cached.clone_from(&told.is_cached);

@@ -1,21 +1,24 @@
-//! Carries out what other groups' actives send, and tells them where blocks of this group's pool are.
+//! Carries out what other groups' actives send, and tells them where blocks of this group's pool are, and what only this group knows of its directories.
 
 use super::ways::is_proved;
 use crate::{client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::Reader;
-use base::{Block, BlockId, GroupId};
+use base::{Block, BlockId, GroupId, InodeId};
 use bytes::Bytes;
 use namespace::{ops::carry_out, outbox::Message};
 use proto::{
     answers::encoded,
-    clover::forward::{PostRequestProto, PostResponseProto},
+    clover::forward::{DirectoryFactsProto, PostRequestProto, PostResponseProto},
     exception,
 };
 use rpc::{Call, Replier, RpcError};
+use serving::Until;
 use std::sync::Arc;
 
 /// Blocks that one question may be about: as many as a file may have that moves.
 const BLOCKS_MAX: usize = 1_000_000;
+/// Directories that one question may be about: more than stand in one page of a listing.
+const DIRECTORIES_MAX: usize = 100_000;
 
 /// Answers the active of another group.
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
@@ -29,6 +32,9 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     if !core.partition.member.is_serving() {
         return reply.ok(&elsewhere());
+    }
+    if !request.directories.is_empty() {
+        return tell_directories(core, &request.directories, reply);
     }
     if request.messages.is_empty() {
         return reply.ok(&PostResponseProto { located: locate(core, &request), ..Default::default() });
@@ -72,10 +78,32 @@ fn check(core: &Core, request: &PostRequestProto) -> Result<GroupId, RpcError> {
     if !from.is_possible() || from == core.cluster.group {
         return refuse(format!("group {from} is no other group"));
     }
-    match request.blocks.len() > BLOCKS_MAX {
-        true => refuse(format!("{} blocks are too many for one question", request.blocks.len())),
+    if request.blocks.len() > BLOCKS_MAX {
+        return refuse(format!("{} blocks are too many for one question", request.blocks.len()));
+    }
+    match request.directories.len() > DIRECTORIES_MAX {
+        true => refuse(format!("{} directories are too many for one question", request.directories.len())),
         false => Ok(from),
     }
+}
+
+/// Tells what this group knows of directories, once that has committed here.
+fn tell_directories(core: &Core, directories: &[u64], reply: Replier) {
+    let tree = core.partition.tree();
+    let facts = directories.iter().map(|id| {
+        let found = tree.namespace.own_facts_of(InodeId(*id));
+        DirectoryFactsProto {
+            modified_ms: found.map(|facts| facts.modified.ms),
+            children: found.map(|facts| facts.children),
+        }
+    });
+    let answer = PostResponseProto { directories: facts.collect(), ..Default::default() };
+    let until = Until::own(tree.namespace.applied().sn);
+    drop(tree);
+    core.partition.commit.when(until, move |committed| match committed {
+        Ok(()) => reply.ok(&answer),
+        Err(_) => reply.ok(&elsewhere()),
+    });
 }
 
 /// Carries out the messages, up to the first that cannot be. The answer goes out once that has committed.

@@ -31,6 +31,7 @@ pub struct Ways {
 pub struct Question {
     pub messages: Vec<Bytes>,
     pub blocks: Vec<u64>,
+    pub directories: Vec<u64>,
     pub host: Option<String>,
 }
 
@@ -41,13 +42,13 @@ pub fn is_proved(secret: &Secret, request: &PostRequestProto) -> bool {
 
 /// Every part has a length of its own before it, so that no two questions have the same parts.
 fn with_parts<T>(request: &PostRequestProto, take: impl FnOnce(&[&[u8]]) -> T) -> T {
-    let mut blocks = Vec::with_capacity(request.blocks.len() * 8);
-    request.blocks.iter().for_each(|block| blocks.extend_from_slice(&block.to_le_bytes()));
+    let bytes_of = |ids: &[u64]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
+    let (blocks, directories) = (bytes_of(&request.blocks), bytes_of(&request.directories));
     let counts = [request.group, request.member, request.messages.len() as u32].map(u32::to_le_bytes);
     let host = request.host.as_deref().unwrap_or_default().as_bytes();
     let mut parts: Vec<&[u8]> = vec![request.scope.as_bytes()];
     parts.extend(counts.iter().map(|count| &count[..]));
-    parts.extend([&blocks[..], host]);
+    parts.extend([&blocks[..], &directories[..], host]);
     parts.extend(request.messages.iter().map(|message| &message[..]));
     take(&parts)
 }
@@ -73,7 +74,7 @@ impl Ways {
             neighbour.look_again();
             return Err(format!("the active of group {group} is not known"));
         };
-        let Question { messages, blocks, host } = question;
+        let Question { messages, blocks, directories, host } = question;
         let mut request = PostRequestProto {
             scope: cluster::scope(&self.cluster_id, group),
             group: self.group.0,
@@ -82,6 +83,7 @@ impl Ways {
             blocks,
             host,
             mac: Bytes::new(),
+            directories,
         };
         let mac = with_parts(&request, |parts| Bytes::copy_from_slice(&self.secret.sign(PURPOSE, parts)));
         request.mac = mac;
