@@ -580,3 +580,30 @@ async fn a_listing_tells_of_directories_what_their_homes_know() {
     }
     two.end().await;
 }
+
+/// Files that are being written in both groups are in one list, in the order of their ids, by whichever door.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn open_files_of_all_groups_are_in_one_list() {
+    let two = Two::start(2, 2).await;
+    let clients = two.clients();
+    let mut written = BTreeSet::new();
+    for group in [1, 2] {
+        for number in 0..3 {
+            let path = format!("{}/open-{number}", two.of(group, 0));
+            let file = create(&clients[number], &path).await.unwrap().fs.unwrap().file_id.unwrap();
+            written.insert((file as i64, path));
+        }
+    }
+    for cluster in [&two.first, &two.second] {
+        for member in cluster.running() {
+            let client = cluster.client_as(member, proto::protocol::CLIENT_NAMENODE, cluster::SUPERUSER);
+            let request = p::ListOpenFilesRequestProto { id: 0, types: Vec::new(), path: Some("/".into()) };
+            let answer: p::ListOpenFilesResponseProto = client.call("listOpenFiles", &request).await.unwrap();
+            let told: Vec<(i64, String)> =
+                answer.entries.into_iter().map(|entry| (entry.id, entry.path)).collect();
+            assert_eq!(told, written.iter().cloned().collect::<Vec<_>>());
+            assert!(!answer.has_more);
+        }
+    }
+    two.end().await;
+}

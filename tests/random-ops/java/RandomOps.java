@@ -17,7 +17,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  * Makes the same random calls on a real Hadoop and on Clover, and tells where they part.
  *
  * <p>`RandomOps --clover URI --work DIR --groups MAPPING [--seed N] [--steps N] [--round N] [--compare N] [--ops A,B,…]
- * [--keep-going] [--shrink SECONDS] [--replay FILE] [--hadoop URI]`
+ * [--without NAME,…] [--keep-going] [--shrink SECONDS] [--replay FILE] [--hadoop URI]`
  */
 public final class RandomOps {
   /** What is compared when nothing else is asked for. */
@@ -42,6 +42,7 @@ public final class RandomOps {
       ops = DEFAULT_OPS + "," + ops.substring(1);
     }
     families = new LinkedHashSet<>(Arrays.asList(ops.split(",")));
+    Set<String> without = Set.of(option("without", "").split(","));
     List<Operation> all = new ArrayList<>();
     Names.add(all);
     Files.add(all);
@@ -55,7 +56,7 @@ public final class RandomOps {
     for (Operation operation : all) {
       operations.put(operation.name(), operation);
       unknown.remove(operation.family());
-      if (families.contains(operation.family())) {
+      if (families.contains(operation.family()) && !without.contains(operation.name())) {
         for (int lot = 0; lot < operation.weight(); lot++) {
           lots.add(operation);
         }

@@ -1,6 +1,6 @@
 //! Calls that concern all groups: each answers for itself, and the door puts the answers together.
 
-use super::{decide::Looked, send::send_on};
+use super::{decide::Looked, lists, send::send_on};
 use crate::{core::Core, forward::Fate};
 use base::{FsError, GroupId};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use rpc::{Answer, Call, NoResponse, Replier, RpcError};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The answers to the parts of a call, by group.
-type Parts = BTreeMap<GroupId, Bytes>;
+pub type Parts = BTreeMap<GroupId, Bytes>;
 
 /// Puts answers together.
 type Merge = fn(Parts) -> Result<Bytes, prost::DecodeError>;
@@ -25,6 +25,8 @@ fn merge_of(method: &str) -> Option<Merge> {
         "getFsReplicatedBlockStats" => replicated_block_stats,
         // In safe mode if any group is, after an order as after a question.
         "setSafeMode" => safe_mode,
+        "listOpenFiles" => lists::open_files,
+        "listCorruptFileBlocks" => lists::corrupt_files,
         "saveNamespace"
         | "rollEdits"
         | "restoreFailedStorage"

@@ -6,6 +6,7 @@
 pub mod decide;
 pub mod gate;
 mod gather;
+mod lists;
 pub mod route;
 mod send;
 
