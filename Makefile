@@ -2,7 +2,7 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make jobs, make contract,
+#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients
+.PHONY: upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -111,6 +111,18 @@ contract: build setup-test
 contract-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice $(CONTRACT)
+
+# Several groups of two members each, as processes of their own with a real ZooKeeper: Hadoop's own tests, and the same random calls as on a real
+# Hadoop. What differs from one group has its reason in tests/contract/allowed-in-groups.txt.
+groups: build setup-test
+	tests/contract/run --clover $(BUILD)/release/clover --groups 3 --work target/contract-groups $(CONTRACT)
+	tests/random-ops/run --clover $(BUILD)/release/clover --groups 3 --work target/random-ops-groups --seed $(or $(SEED),1) --steps $(or $(STEPS),5000) $(OPS)
+
+# A minute of it, as CI runs it.
+groups-slice: setup-test
+	$(CARGO) build --locked --package clover --package clover-bench
+	tests/contract/run --clover $(BUILD)/debug/clover --groups 3 --work target/contract-groups --slice $(CONTRACT)
+	tests/random-ops/run --clover $(BUILD)/debug/clover --groups 3 --work target/random-ops-groups --seed $(or $(SEED),1) --steps $(or $(STEPS),400) $(OPS)
 
 # Some seven hundred commands by Hadoop's own shell on Hadoop and on Clover, compared line by line.
 shell-contract: build setup-test

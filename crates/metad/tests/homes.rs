@@ -588,9 +588,9 @@ async fn open_files_of_all_groups_are_in_one_list() {
     let clients = two.clients();
     let mut written = BTreeSet::new();
     for group in [1, 2] {
-        for number in 0..3 {
+        for (number, client) in clients.iter().enumerate() {
             let path = format!("{}/open-{number}", two.of(group, 0));
-            let file = create(&clients[number], &path).await.unwrap().fs.unwrap().file_id.unwrap();
+            let file = create(client, &path).await.unwrap().fs.unwrap().file_id.unwrap();
             written.insert((file as i64, path));
         }
     }

@@ -17,7 +17,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  * Makes the same random calls on a real Hadoop and on Clover, and tells where they part.
  *
  * <p>`RandomOps --clover URI --work DIR --groups MAPPING [--seed N] [--steps N] [--round N] [--compare N] [--ops A,B,…]
- * [--without NAME,…] [--keep-going] [--shrink SECONDS] [--replay FILE] [--hadoop URI]`
+ * [--without NAME,…] [--several-groups yes] [--keep-going] [--shrink SECONDS] [--replay FILE] [--hadoop URI]`
  */
 public final class RandomOps {
   /** What is compared when nothing else is asked for. */
@@ -42,6 +42,7 @@ public final class RandomOps {
       ops = DEFAULT_OPS + "," + ops.substring(1);
     }
     families = new LinkedHashSet<>(Arrays.asList(ops.split(",")));
+    Known.hasGroups = options.containsKey("several-groups");
     Set<String> without = Set.of(option("without", "").split(","));
     List<Operation> all = new ArrayList<>();
     Names.add(all);
@@ -138,12 +139,12 @@ public final class RandomOps {
           difference = round.step(step, chance);
         }
       }
-      for (int step = round.made.size(); step < Math.min(roundSteps, steps - done) && difference == null && !round.cutShort; step++) {
+      for (int step = round.made.size(); step < Math.min(roundSteps, steps - done) && difference == null && round.cutShort == null; step++) {
         Operation operation = chance.pick(lots);
         difference = round.step(new Step(chance.user(), operation.name(), operation.draw().draw(chance)), chance);
       }
-      if (round.cutShort) {
-        System.out.println("seed " + roundSeed + " ends after step " + round.made.size() + ": Hadoop's data servers did not answer in time");
+      if (round.cutShort != null) {
+        System.out.println("seed " + roundSeed + " ends after step " + round.made.size() + ": " + round.cutShort);
       } else if (difference == null) {
         difference = round.compare(chance);
       }

@@ -21,6 +21,11 @@ final class Round {
   private static final Set<String> MOVE_BETWEEN_MEDIA = Set.of("setPolicy", "unsetPolicy", "rename", "rename2", "createNonRecursive", "append", "appendStream",
       "truncate", "concat", "concatMade");
 
+  /** Refused where several groups hold one namespace (docs/operating/several-groups.md). */
+  private static final Pattern NOT_IN_GROUPS = Pattern.compile(
+      "! .*(cannot be renamed into a directory of another group of metadata servers|is not possible yet where the files of)");
+  /** The root group does not know the files of others by their ids. */
+  private static final Pattern NO_INODE = Pattern.compile("! .*File for given inode path does not exist");
   private static final Pattern PIPELINE_LOST = Pattern.compile("! java.io.IOException: (Failed to replace a bad datanode|All datanodes \\[.*\\] are bad)");
 
   private final Map<String, Operation> operations;
@@ -30,8 +35,8 @@ final class Round {
   private final Set<String> families;
   private final Halves halves;
   private boolean hasSnapshots;
-  /** Hadoop's client gave up the data servers of a file, and Clover's did not: the round ends without a judgement. */
-  boolean cutShort;
+  /** Why the round ends without a judgement: the two sides are not to be compared any more. Null while they are. */
+  String cutShort;
   /** What the last step gave on Hadoop; the first line of it. */
   String gave = "";
   final List<Step> made = new ArrayList<>();
@@ -73,7 +78,12 @@ final class Round {
     count[expected.startsWith("=") ? 0 : 1]++;
     if (!expected.equals(found) && PIPELINE_LOST.matcher(expected).lookingAt()) {
       // A machine that is too busy; from here on the two hold different bytes.
-      cutShort = true;
+      cutShort = "Hadoop's data servers did not answer in time";
+      return null;
+    }
+    if (!expected.equals(found) && (NOT_IN_GROUPS.matcher(found).lookingAt() || (step.toString().contains("@inode:") && NO_INODE.matcher(found).lookingAt()))) {
+      // What Hadoop has done, or had other reasons not to do.
+      cutShort = "several groups cannot do this yet: " + step;
       return null;
     }
     if (!expected.equals(found) && !Known.same(step, expected, found)) {

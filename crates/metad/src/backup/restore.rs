@@ -53,6 +53,11 @@ pub enum RestoreError {
         "the backup is of group {0}: a backup of the root group makes a cluster, and one of another group cannot be put back yet"
     )]
     NotOfTheRootGroup(GroupId),
+    #[error(
+        "the backup is of a namespace that group {0} holds a part of: files of that group are not in it, and a restored root group would be older than \
+         what that group knows. One group of several cannot be put back yet"
+    )]
+    HasFurtherGroups(GroupId),
     #[error("the restored image cannot be written")]
     Image(#[from] journal::ImageError),
 }
@@ -62,7 +67,7 @@ pub enum RestoreError {
 /// # Errors
 /// [`RestoreError::Format`] if the directory is not empty, this member is not of the group, or the coordinator cannot
 /// be reached or has a cluster already: see [`FormatError`]. [`RestoreError::NotOfTheRootGroup`] if the backup is of
-/// another group. [`RestoreError::Image`] if the image cannot be written.
+/// another group, [`RestoreError::HasFurtherGroups`] if it is of one of several. [`RestoreError::Image`] if the image cannot be written.
 pub fn restore(
     env: &Env,
     manifest: &Manifest,
@@ -72,6 +77,9 @@ pub fn restore(
     let Rebuilt { namespace, at, found } = rebuilt;
     if manifest.whose.group != GroupId::ROOT {
         return Err(RestoreError::NotOfTheRootGroup(manifest.whose.group));
+    }
+    if let Some(further) = namespace.further_groups().next() {
+        return Err(RestoreError::HasFurtherGroups(further));
     }
     format::check_format(env, wish.name_directory, wish.group)?;
     format::make(env, wish.name_directory, GroupId::ROOT, |layout| {

@@ -1,6 +1,10 @@
 //! Calls that concern all groups: each answers for itself, and the door puts the answers together.
 
-use super::{decide::Looked, lists, send::send_on};
+use super::{
+    decide::Looked,
+    lists::{self, Parts},
+    send::send_on,
+};
 use crate::{core::Core, forward::Fate};
 use base::{FsError, GroupId};
 use bytes::Bytes;
@@ -8,10 +12,7 @@ use parking_lot::Mutex;
 use prost::Message;
 use proto::hdfs as p;
 use rpc::{Answer, Call, NoResponse, Replier, RpcError};
-use std::{collections::BTreeMap, sync::Arc};
-
-/// The answers to the parts of a call, by group.
-pub type Parts = BTreeMap<GroupId, Bytes>;
+use std::sync::Arc;
 
 /// Puts answers together.
 type Merge = fn(Parts) -> Result<Bytes, prost::DecodeError>;

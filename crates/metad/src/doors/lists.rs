@@ -1,9 +1,13 @@
 //! Lists over all groups, a page at a time, put together from the pages of each.
 
-use super::gather::Parts;
+use base::GroupId;
 use bytes::Bytes;
 use prost::{DecodeError, Message};
 use proto::hdfs as p;
+use std::collections::BTreeMap;
+
+/// The answers to the parts of a call, by group.
+pub type Parts = BTreeMap<GroupId, Bytes>;
 
 /// Files in one page of HDFS's `listCorruptFileBlocks`: a group whose page is full may have more.
 const CORRUPT_PAGE: usize = 500;
@@ -50,7 +54,6 @@ pub fn corrupt_files(parts: Parts) -> Result<Bytes, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::GroupId;
 
     fn parts<M: Message>(answers: impl IntoIterator<Item = M>) -> Parts {
         (1..).map(GroupId).zip(answers.into_iter().map(|answer| answer.encode_to_vec().into())).collect()

@@ -3,10 +3,15 @@
 use super::{Cluster, PATIENCE};
 use base::{GroupId, MemberId};
 use env::Env;
-use metad::backup::{self, Event, Operator, Place};
+use journal::archive::Backup;
+use metad::{
+    CoordinatorConfig, GroupConfig,
+    backup::{self, Event, Operator, Options, Place, RestoreError, Until, Wish},
+};
 use namespace::Namespace;
 use proto::clover::admin as a;
-use std::{net::SocketAddr, time::Instant};
+use std::{net::SocketAddr, path::Path, time::Instant};
+use tokio::runtime::Handle;
 
 /// An operator's program that knows where the members are, and is never stopped.
 struct Places(Vec<(u32, SocketAddr)>);
@@ -42,6 +47,35 @@ impl Cluster {
 
     /// The tree of this group as an operator's program gets it.
     pub async fn fetched_tree(&self) -> Namespace {
+        self.beside_members(|env, path, group, runtime, places| {
+            backup::tree_of_now(env, path, group, runtime, places).unwrap()
+        })
+        .await
+    }
+
+    /// Backs this group up, and restores it as another cluster: the error is why that is refused.
+    pub async fn restore_refused(&self) -> RestoreError {
+        let wanted = GroupConfig { coordinator: CoordinatorConfig::Embedded, ..GroupConfig::default() };
+        self.beside_members(move |env, path, group, runtime, places| {
+            backup::run(env, path, group, runtime, Options::default(), places).unwrap();
+            let backup = Backup::open(env.disk.clone(), path).unwrap();
+            let rebuilt = backup::rebuild(&backup, Until::End, 7).unwrap();
+            let wish = Wish {
+                name_directory: &path.with_file_name("restored"),
+                group: &wanted,
+                address: [127, 0, 0, 1].into(),
+                new_cluster_id: None,
+            };
+            backup::restore(env, backup.manifest(), rebuilt, &wish).unwrap_err()
+        })
+        .await
+    }
+
+    /// Has an operator's program run on a thread of its own, with a directory and the ways to the members.
+    async fn beside_members<T: Send + 'static>(
+        &self,
+        program: impl FnOnce(&Env, &Path, backup::Group, &Handle, &mut Places) -> T + Send + 'static,
+    ) -> T {
         let directory = tempfile::tempdir().unwrap();
         let known = metad::read_cluster(&Env::production(), &self.name_directory(self.first)).unwrap();
         let group = backup::Group {
@@ -51,11 +85,10 @@ impl Cluster {
             user: "bob".into(),
         };
         let addresses = self.addresses().lock().unwrap().iter().map(|(at, of)| (*at, *of)).collect();
-        let runtime = tokio::runtime::Handle::current();
+        let runtime = Handle::current();
         tokio::task::spawn_blocking(move || {
-            let env = Env::production();
             let path = directory.path().join("root");
-            backup::tree_of_now(&env, &path, group, &runtime, &mut Places(addresses)).unwrap()
+            program(&Env::production(), &path, group, &runtime, &mut Places(addresses))
         })
         .await
         .unwrap()
