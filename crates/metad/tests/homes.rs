@@ -607,3 +607,17 @@ async fn open_files_of_all_groups_are_in_one_list() {
     }
     two.end().await;
 }
+
+/// A path that leads through a file, named by its id: the group that has the file refuses it, and no group passes it on for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_path_through_a_file_by_its_id_is_refused_by_the_group_that_has_the_file() {
+    let two = Two::start(1, 1).await;
+    for group in [1, 2] {
+        for (number, client) in two.clients().iter().enumerate() {
+            let id = file(client, &format!("{}/f{number}", two.of(group, 0))).await;
+            let through = create(client, &format!("/.reserved/.inodes/{id}/below/it")).await;
+            refused(through, exception::PARENT_NOT_DIRECTORY);
+        }
+    }
+    two.end().await;
+}

@@ -151,9 +151,13 @@ impl Namespace {
             let home = self.home_of(self.tree.inode(directory).id());
             match self.tree.child(directory, name.as_bytes()) {
                 Some(child) if self.tree.inode(child).is_directory() => directory = child,
-                // A file of this group, or one that its home may have; or nothing.
-                _ if names.next().is_some() && intent == Intent::CreateWithParents => return GroupId::ROOT,
-                _ => return home,
+                // A path through a file makes no sense: its home refuses it, which alone may know the file by its id.
+                Some(_) => return home,
+                // A file that its home may have, or nothing.
+                None if names.next().is_some() && intent == Intent::CreateWithParents => {
+                    return GroupId::ROOT;
+                }
+                None => return home,
             }
         }
         match intent {

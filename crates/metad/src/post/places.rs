@@ -27,6 +27,8 @@ use tokio::{runtime::Handle, task::JoinSet, time::Instant};
 
 /// For so long other groups are asked again for the places of blocks, while they have no active.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The same for the times of directories, which are told without an answer as well.
+const PATIENCE_FOR_TIMES: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The foreign blocks, and the directories of other homes, in an answer that is being written.
@@ -126,7 +128,7 @@ impl Lacks {
             .map_err(|error| FsError::Io(format!("An answer cannot be read: {error}")))
     }
 
-    /// Asks all homes at the same time, once. Of a group that does not answer the directories are told as this group knows them.
+    /// Asks all homes at the same time. Of a group that does not answer the directories are told as this group knows them.
     async fn ask_about_directories(&self) -> BTreeMap<u64, DirectoryFactsProto> {
         let mut asked = JoinSet::new();
         for (group, directories) in &self.directories {
@@ -134,7 +136,7 @@ impl Lacks {
             let ids: Vec<u64> = directories.iter().map(|directory| directory.0).collect();
             asked.spawn(async move {
                 let question = Question { directories: ids.clone(), ..Question::default() };
-                let told = ways.ask(group, question).await;
+                let told = ask_patiently(&ways, group, question, PATIENCE_FOR_TIMES).await;
                 told.map(|told| ids.into_iter().zip(told.directories)).map_err(|reason| (group, reason))
             });
         }
@@ -152,20 +154,30 @@ impl Lacks {
     }
 
     async fn ask(&self, group: GroupId, blocks: &[u64]) -> Result<PostResponseProto, FsError> {
-        let began = Instant::now();
-        loop {
-            let question =
-                Question { blocks: blocks.to_vec(), host: Some(self.host.clone()), ..Question::default() };
-            match self.ways.ask(group, question).await {
-                Ok(answer) => return Ok(answer),
-                Err(reason) if began.elapsed() > PATIENCE => {
-                    tracing::warn!(%group, reason, "where blocks of another group are could not be learnt");
-                    return Err(FsError::Retry(format!(
-                        "Group {group} of metadata servers, which knows where some of the blocks are, does not answer; try again in a moment."
-                    )));
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
+        let question =
+            Question { blocks: blocks.to_vec(), host: Some(self.host.clone()), ..Question::default() };
+        ask_patiently(&self.ways, group, question, PATIENCE).await.map_err(|reason| {
+            tracing::warn!(%group, reason, "where blocks of another group are could not be learnt");
+            FsError::Retry(format!(
+                "Group {group} of metadata servers, which knows where some of the blocks are, does not answer; try again in a moment."
+            ))
+        })
+    }
+}
+
+/// Asks again while the other group has no active, or none is known yet.
+async fn ask_patiently(
+    ways: &Ways,
+    group: GroupId,
+    question: Question,
+    patience: Duration,
+) -> Result<PostResponseProto, String> {
+    let began = Instant::now();
+    loop {
+        match ways.ask(group, question.clone()).await {
+            Ok(answer) => return Ok(answer),
+            Err(reason) if began.elapsed() > patience => return Err(reason),
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
