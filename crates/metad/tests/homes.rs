@@ -12,6 +12,7 @@ use cluster::{
 };
 use datad::{DataConfig, DataServer};
 use env::Env;
+use prost::Message;
 use proto::{clover::admin as a, exception, hdfs as p};
 use rpc::{CallError, Client};
 use std::{
@@ -238,6 +239,52 @@ async fn changes_of_directories_heed_the_files_of_other_homes() {
         assert!(mkdirs(client, directory).await.unwrap());
         assert!(names(client, directory).await.is_empty(), "what was below is gone in all groups");
     }
+    two.end().await;
+}
+
+/// Both groups have the same directories still, and follow each other.
+async fn assert_same_directories(two: &Two) {
+    let active = two.first.wait_for_active(&[]).await;
+    two.first.mkdirs(active, "/the-log-goes-on").await;
+    until("both groups have the same directories", async || {
+        let digest = |cluster: &Cluster| {
+            let active = cluster.active(&[])?;
+            Some(cluster.server(active).directories_digest())
+        };
+        digest(&two.first).is_some() && digest(&two.first) == digest(&two.second)
+    })
+    .await;
+}
+
+/// Of a field that stands twice in a request the last one counts, for the choice of the group as for what is carried out. Else a home would delete a
+/// directory, which is the root group's to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_request_with_two_paths_is_for_the_group_of_the_path_that_counts() {
+    let two = Two::start(1, 1).await;
+    let client = two.second.client(ELEVENTH);
+    let directory = two.of(2, 0);
+    let below = format!("{directory}/below");
+    assert!(mkdirs(&client, &below).await.unwrap());
+    let delete = |path: &str| p::DeleteRequestProto { src: path.into(), recursive: true }.encode_to_vec();
+    let bytes = [delete(&format!("{directory}/none")), delete(&below)].concat();
+    client.call_encoded("delete", &bytes).await.unwrap();
+    assert!(status(&client, &below).await.is_none());
+    assert_same_directories(&two).await;
+    two.end().await;
+}
+
+/// Any number but 0 is a yes. Else a home would make the directories above a file, which are the root group's to make.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_request_with_an_odd_yes_makes_directories_in_all_groups() {
+    let two = Two::start(1, 1).await;
+    let client = two.second.client(ELEVENTH);
+    let path = format!("{}/new/f", two.of(2, 0));
+    let create = p::CreateRequestProto { create_parent: false, ..create_request(&path, "DFSClient_homes_1") };
+    // Field 5, the number 2.
+    let bytes = [create.encode_to_vec(), vec![5 << 3, 2]].concat();
+    client.call_encoded("create", &bytes).await.unwrap();
+    assert!(status(&client, &path).await.is_some());
+    assert_same_directories(&two).await;
     two.end().await;
 }
 

@@ -96,10 +96,10 @@ pub fn text(answer: &[u8]) -> Option<String> {
 
 fn rename_with_options(fields: &Fields) -> String {
     let mut options = Vec::new();
-    if fields.number(3) == Some(1) {
+    if fields.is_set(3) {
         options.push("OVERWRITE");
     }
-    if fields.number(4) == Some(1) {
+    if fields.is_set(4) {
         options.push("TO_TRASH");
     }
     if options.is_empty() {

@@ -1,4 +1,7 @@
 //! The fields of a message that nobody has decoded.
+//!
+//! Whoever decodes the message later must find the same in it. So of a field that stands in it twice the last one counts, as decoders have it,
+//! and the parts of a message within it are put together.
 
 use crate::{
     decode_error::DEPTH_MAX,
@@ -33,7 +36,7 @@ impl Fields {
     }
 
     pub fn text(&self, number: u32) -> Option<String> {
-        self.texts.iter().find(|(field, _)| *field == number).map(|(_, text)| text.clone())
+        self.texts.iter().rfind(|(field, _)| *field == number).map(|(_, text)| text.clone())
     }
 
     pub fn texts(&self, number: u32) -> Vec<String> {
@@ -41,19 +44,28 @@ impl Fields {
     }
 
     pub fn number(&self, number: u32) -> Option<u64> {
-        self.numbers.iter().find(|(field, _)| *field == number).map(|(_, value)| *value)
+        self.numbers.iter().rfind(|(field, _)| *field == number).map(|(_, value)| *value)
     }
 
-    /// The bytes of the first message in this field.
-    pub fn message(message: &[u8], number: u32) -> Option<&[u8]> {
+    /// Any number but 0 is a yes.
+    pub fn is_set(&self, number: u32) -> bool {
+        self.number(number).is_some_and(|value| value != 0)
+    }
+
+    /// The bytes of the messages in this field, in their order, as far as the message can be read.
+    pub fn messages(message: &[u8], number: u32) -> Vec<&[u8]> {
         let mut cursor = Cursor::new(message);
+        let mut found = Vec::new();
         while !cursor.is_empty() {
-            let (field, wire_type) = cursor.key().ok()?;
-            match wire_type {
-                WireType::Delimited if field == number => return cursor.delimited().ok(),
-                other => cursor.skip(field, other, DEPTH_MAX).ok()?,
+            let Ok((field, wire_type)) = cursor.key() else { break };
+            let read = match wire_type {
+                WireType::Delimited if field == number => cursor.delimited().map(|bytes| found.push(bytes)),
+                other => cursor.skip(field, other, DEPTH_MAX),
+            };
+            if read.is_err() {
+                break;
             }
         }
-        None
+        found
     }
 }

@@ -40,12 +40,12 @@ pub fn subject(method: &Method, request: &[u8]) -> Subject {
         "updateBlockForPipeline" => block_in(request, 1),
         "updatePipeline" => block_in(request, 2),
         // A block stands in field 1 of each place.
-        "reportBadBlocks" => Fields::message(request, 1).and_then(|place| block_in(place, 1)),
+        "reportBadBlocks" => Fields::messages(request, 1).first().and_then(|place| block_in(place, 1)),
         _ => None,
     };
     let makes_parents = match method.name {
-        "create" => fields.number(5) == Some(1),
-        "mkdirs" => fields.number(3) == Some(1),
+        "create" => fields.is_set(5),
+        "mkdirs" => fields.is_set(3),
         _ => false,
     };
     // Clients of before the ids of files say 0.
@@ -54,7 +54,7 @@ pub fn subject(method: &Method, request: &[u8]) -> Subject {
 
 /// The id of the block in a field: field 2 of an `ExtendedBlockProto`.
 fn block_in(message: &[u8], field: u32) -> Option<u64> {
-    Fields::of(Fields::message(message, field)?).number(2)
+    Fields::messages(message, field).into_iter().rev().find_map(|block| Fields::of(block).number(2))
 }
 
 #[cfg(test)]
@@ -125,6 +125,42 @@ mod tests {
             file_id: Some(8),
         };
         assert_eq!(of("complete", &complete).file, Some(8));
+    }
+
+    /// A client chooses its bytes. The group that answers a call must be chosen by what is carried out then.
+    #[test]
+    fn a_request_is_about_what_its_decoder_finds_in_it() {
+        let twice = |one: Vec<u8>, other: Vec<u8>| [one, other].concat();
+        let subject_of = |method: &str, bytes: &[u8]| subject(methods::method(method).unwrap(), bytes);
+
+        let delete = |path: &str| p::DeleteRequestProto { src: path.into(), recursive: true }.encode_to_vec();
+        let bytes = twice(delete("/one"), delete("/other"));
+        let decoded = p::DeleteRequestProto::decode(&bytes[..]).unwrap();
+        assert_eq!(subject_of("delete", &bytes).paths, [decoded.src]);
+
+        let create = p::CreateRequestProto { src: "/x/f".into(), ..p::CreateRequestProto::default() };
+        // Field 5, the number 2.
+        let bytes = twice(create.encode_to_vec(), vec![5 << 3, 2]);
+        assert!(p::CreateRequestProto::decode(&bytes[..]).unwrap().create_parent);
+        assert!(subject_of("create", &bytes).makes_parents);
+
+        let add = |file| {
+            p::AddBlockRequestProto { file_id: Some(file), ..p::AddBlockRequestProto::default() }
+                .encode_to_vec()
+        };
+        assert_eq!(subject_of("addBlock", &twice(add(7), add(8))).file, Some(8));
+
+        let update = |id| {
+            p::UpdateBlockForPipelineRequestProto { block: block(id), client_name: "c".into() }
+                .encode_to_vec()
+        };
+        let bytes = twice(update(11), update(12));
+        let decoded = p::UpdateBlockForPipelineRequestProto::decode(&bytes[..]).unwrap();
+        assert_eq!(subject_of("updateBlockForPipeline", &bytes).block, Some(decoded.block.block_id));
+        // A block in two parts, of which the second says nothing about the id.
+        let bytes = twice(update(11), vec![1 << 3 | 2, 2, 3 << 3, 9]);
+        let decoded = p::UpdateBlockForPipelineRequestProto::decode(&bytes[..]).unwrap();
+        assert_eq!(subject_of("updateBlockForPipeline", &bytes).block, Some(decoded.block.block_id));
     }
 
     #[test]
