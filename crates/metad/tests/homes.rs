@@ -221,6 +221,12 @@ async fn changes_of_directories_heed_the_files_of_other_homes() {
         let onto = p::Rename2RequestProto { dst: directory.into(), ..over };
         let answer: Result<p::Rename2ResponseProto, CallError> = client.call("rename2", &onto).await;
         assert!(answer.unwrap_err().to_string().contains("is not empty"));
+        // Nothing is below a file, whoever has it.
+        for other in [group, 3 - group] {
+            let moved = rename(client, &format!("{directory}/f/x"), &format!("{}/x", two.of(other, 1))).await;
+            let said = refused(moved, exception::ACCESS_CONTROL);
+            assert!(said.contains(&format!("{directory}/f (is not a directory)")), "{said}");
+        }
         // What is free of files is free.
         assert!(mkdirs(client, &format!("{directory}/x/y")).await.unwrap());
         file(client, &format!("{directory}/new/parents/f")).await;

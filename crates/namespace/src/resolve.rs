@@ -125,8 +125,8 @@ pub(crate) fn resolve<'p>(
         resolved.check_traverse(ns, access)?;
     }
     resolved.check_not_blocked(purpose)?;
-    if purpose == Purpose::Create && resolved.target.is_none() && resolved.parent().is_none() {
-        resolved.check_not_blocked_elsewhere(ns, ctx)?;
+    if purpose != Purpose::Read && resolved.target.is_none() && resolved.parent().is_none() {
+        resolved.check_not_blocked_elsewhere(ns, ctx, purpose)?;
     }
     if purpose != Purpose::Read {
         resolved.check_writable()?;
@@ -151,14 +151,18 @@ impl Resolved<'_> {
 
     /// Only operations that create throw `ParentNotDirectoryException` in HDFS.
     pub fn check_not_blocked(&self, purpose: Purpose) -> FsResult<()> {
-        let Some(depth) = self.blocked else {
-            return Ok(());
-        };
+        match self.blocked {
+            Some(depth) => Err(self.blocked_at(depth, purpose)),
+            None => Ok(()),
+        }
+    }
+
+    fn blocked_at(&self, depth: usize, purpose: Purpose) -> FsError {
         let text = format!("{} (is not a directory)", self.path.prefix(depth));
-        Err(match purpose {
+        match purpose {
             Purpose::Create => FsError::ParentNotDirectory(text),
             Purpose::Read | Purpose::Other => FsError::AccessDenied(text),
-        })
+        }
     }
 
     /// Whether the configuration lets it go. An empty directory always may, and a file.
@@ -177,12 +181,14 @@ impl Resolved<'_> {
     }
 
     /// As [`Self::check_not_blocked`], for a file that another group has in place of the first directory that is missing.
-    fn check_not_blocked_elsewhere(&self, ns: &Namespace, ctx: &Context<'_>) -> FsResult<()> {
+    fn check_not_blocked_elsewhere(
+        &self,
+        ns: &Namespace,
+        ctx: &Context<'_>,
+        purpose: Purpose,
+    ) -> FsResult<()> {
         match self.missing().next().filter(|name| ctx.has_file(ns, self.ancestor, name)) {
-            Some(_) => {
-                let file = self.path.prefix(self.ancestor_depth + 1);
-                Err(FsError::ParentNotDirectory(format!("{file} (is not a directory)")))
-            }
+            Some(_) => Err(self.blocked_at(self.ancestor_depth + 1, purpose)),
             None => Ok(()),
         }
     }
