@@ -23,7 +23,7 @@ pub fn connect(core: &Arc<Core>) {
         let go_on = move |call: Call, reply: Replier| {
             let Some(core) = routing.upgrade() else { return };
             match group == core.cluster.group {
-                true => (core.answer)(&core, call, reply),
+                true => to_own(&core, call, reply),
                 false => send_on(&core, group, call, reply),
             }
         };
@@ -43,6 +43,16 @@ pub fn connect(core: &Arc<Core>) {
     });
     doors.set_redirect(redirect.clone());
     core.partition.forwarder.set_redirect(redirect);
+}
+
+/// Another group says that this one decides the call. The tree of a member that does not lead may be late, so it is not asked.
+fn to_own(core: &Arc<Core>, call: Call, reply: Replier) {
+    let answering = core.clone();
+    let answer = move |call: Call, reply: Replier| (answering.answer)(&answering, call, reply);
+    match core.partition.member.is_serving() || core.partition.forwarder.is_alone() {
+        true => answer(call, reply),
+        false => core.partition.forwarder.take(call, reply, forward::Fate::NotBegun, Box::new(answer)),
+    }
 }
 
 /// The call, if this group answers it as far as is known here; the group's active looks again. `None`: another group does, and has it.

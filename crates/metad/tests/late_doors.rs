@@ -1,0 +1,85 @@
+//! Doors that know less than the groups behind them.
+
+mod cluster;
+
+use base::GroupId;
+use cluster::{Cluster, Plan, files::create_request};
+use proto::{clover::admin as a, hdfs as p};
+use rpc::{CallError, Client};
+
+const SECOND: GroupId = GroupId(2);
+/// The first member of the second group.
+const ELEVENTH: u32 = 11;
+
+async fn two_homes(of_first: u32, of_second: u32) -> (Cluster, Cluster) {
+    let (first, active) = Cluster::in_sync(of_first).await;
+    let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, of_second).await.in_sync().await;
+    let request = a::GiveSlotsRequestProto { group: SECOND.0 };
+    let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+    (first, second)
+}
+
+/// A new directory whose home is this group.
+async fn directory_of(first: &Cluster, group: u32) -> String {
+    for number in 0.. {
+        let active = first.wait_for_active(&[]).await;
+        let path = format!("/of-{group}-{number}");
+        first.mkdirs(active, &path).await;
+        if first.server(active).home_of(&path).map(|home| home.0) == Some(group) {
+            return path;
+        }
+    }
+    unreachable!("a home is drawn for each directory")
+}
+
+async fn file(client: &Client, path: &str) {
+    let _: p::CreateResponseProto =
+        client.call("create", &create_request(path, "DFSClient_late_1")).await.unwrap();
+}
+
+async fn status(client: &Client, path: &str) -> Result<Option<p::HdfsFileStatusProto>, CallError> {
+    let request = p::GetFileInfoRequestProto { src: path.into() };
+    client.call::<_, p::GetFileInfoResponseProto>("getFileInfo", &request).await.map(|answer| answer.fs)
+}
+
+/// A member that is cut off from its group, and has not heard of a directory with a file.
+struct Late {
+    first: Cluster,
+    second: Cluster,
+    door: Client,
+    /// By the home of the directory.
+    directories: [String; 2],
+}
+
+impl Late {
+    async fn start() -> Self {
+        let (first, second) = two_homes(2, 3).await;
+        let active = second.wait_for_active(&[]).await;
+        let late = second.others(active)[1];
+        second.cables.pull(late);
+        second.wait_in_sync(active, 2).await;
+        let directories = [directory_of(&first, 1).await, directory_of(&first, 2).await];
+        for directory in &directories {
+            file(&first.client(1), &format!("{directory}/f")).await;
+        }
+        assert_eq!(second.server(late).home_of(&directories[1]), None, "it has not heard of it");
+        let door = second.client(late);
+        Self { first, second, door, directories }
+    }
+
+    async fn end(self) {
+        self.second.end().await;
+        self.first.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_late_door_finds_the_files_of_its_own_group_and_of_others() {
+    let late = Late::start().await;
+    for directory in &late.directories {
+        let found = status(&late.door, &format!("{directory}/f")).await;
+        assert!(found.unwrap().is_some(), "{directory}");
+        file(&late.door, &format!("{directory}/g")).await;
+    }
+    late.end().await;
+}
