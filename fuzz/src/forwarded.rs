@@ -38,6 +38,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
         state_id: Some(9),
         caller_context: Some("context".into()),
         is_forwarded: false,
+        is_part: false,
         redirects: 0,
     }
 }

@@ -42,6 +42,12 @@ async fn status(client: &Client, path: &str) -> Result<Option<p::HdfsFileStatusP
     client.call::<_, p::GetFileInfoResponseProto>("getFileInfo", &request).await.map(|answer| answer.fs)
 }
 
+async fn summary(client: &Client, path: &str) -> Result<(u64, u64), CallError> {
+    let request = p::GetContentSummaryRequestProto { path: path.into() };
+    let answer: p::GetContentSummaryResponseProto = client.call("getContentSummary", &request).await?;
+    Ok((answer.summary.directory_count, answer.summary.file_count))
+}
+
 /// A member that is cut off from its group, and has not heard of a directory with a file.
 struct Late {
     first: Cluster,
@@ -80,6 +86,24 @@ async fn a_late_door_finds_the_files_of_its_own_group_and_of_others() {
         let found = status(&late.door, &format!("{directory}/f")).await;
         assert!(found.unwrap().is_some(), "{directory}");
         file(&late.door, &format!("{directory}/g")).await;
+    }
+    late.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_late_door_tells_the_whole_sum_of_a_directory_that_it_does_not_know() {
+    let late = Late::start().await;
+    for directory in &late.directories {
+        assert_eq!(summary(&late.door, directory).await.unwrap(), (1, 1), "{directory}");
+    }
+    late.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_late_door_tells_the_sum_of_a_file_in_a_directory_that_it_does_not_know() {
+    let late = Late::start().await;
+    for directory in &late.directories {
+        assert_eq!(summary(&late.door, &format!("{directory}/f")).await.unwrap(), (0, 1), "{directory}");
     }
     late.end().await;
 }

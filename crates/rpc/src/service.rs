@@ -46,6 +46,8 @@ pub struct Call {
     /// Whether another server of the cluster has passed the call on, which has looked at the client's proofs. Only what opens an envelope
     /// of such a server says so. Where the answer goes is another matter: the [`Replier`] knows it.
     pub is_forwarded: bool,
+    /// The call concerns all groups of a cluster, and this one is asked for its part alone. Only a server that takes a call apart says so.
+    pub is_part: bool,
     /// How many groups have passed the call back because another one decides it.
     pub redirects: u16,
 }

@@ -16,7 +16,8 @@ use rpc::Call;
 pub struct Looked {
     pub method: &'static Method,
     pub home_call: HomeCall,
-    is_forwarded: bool,
+    /// The call asks this group for its part alone.
+    pub is_part: bool,
 }
 
 /// The group that decides a call, if it is not the one that has this tree.
@@ -43,27 +44,30 @@ impl Looked {
     pub fn at(call: &Call) -> Option<Self> {
         let method = methods::method(call.method).filter(|_| call.protocol == protocol::CLIENT_NAMENODE)?;
         let home_call = home_call(method, subject(method, &call.request));
-        Some(Self { method, home_call, is_forwarded: call.is_forwarded })
+        Some(Self { method, home_call, is_part: call.is_part })
     }
 
     /// `None`: each server answers the call about itself.
     pub fn decision(&self, tree: &Namespace) -> Option<Decision> {
-        let Self { method, home_call, is_forwarded } = self;
+        let Self { method, home_call, is_part } = self;
         if method.kind == Kind::Own {
             return None;
         }
         Some(match method.class {
             Class::Home | Class::Pool => home_call.decision(tree),
-            // The door asks all groups, and puts their answers together. Each answers for itself.
-            Class::Every if *is_forwarded => Decision::Group(tree.group()),
+            // Each group is asked for its own part.
+            Class::Every if *is_part => Decision::Group(tree.group()),
             // A sum that is about one file is its home's.
-            Class::Every if home_call.paths.first().is_some_and(|path| !tree.is_directory(path)) => {
-                home_call.decision(tree)
-            }
+            Class::Every if self.is_about_no_directory(tree) => home_call.decision(tree),
             Class::Member | Class::Any | Class::Ordered | Class::Root | Class::Every | Class::Stream => {
                 Decision::Group(GroupId::ROOT)
             }
         })
+    }
+
+    /// Whether the call names a path where no directory is.
+    pub fn is_about_no_directory(&self, tree: &Namespace) -> bool {
+        self.home_call.paths.first().is_some_and(|path| !tree.is_directory(path))
     }
 
     /// The answer to a call that touches files of several groups ([`Decision::Refused`]).

@@ -2,7 +2,7 @@
 //!
 //! The gate is passed under the lock under which the call is then carried out. In between nothing is applied, so what is looked at is as the gate saw it.
 
-use super::{decide::Looked, send::send_on};
+use super::{decide::Looked, gather, send::send_on};
 use crate::{
     core::Core,
     directories::{self, Judged, Known},
@@ -133,6 +133,19 @@ fn pass(
             }
         }
     };
+    if looked.is_part && looked.is_about_no_directory(tree) {
+        // The server that has taken the call apart knows a directory there.
+        reply.fs_error(&FsError::Retry(format!(
+            "{} has come upon a change of directories; try again in a moment.",
+            call.method
+        )));
+        return None;
+    }
+    if gather::is_apart(looked, tree) {
+        // The directory has just been made.
+        directories::carry_on(&core.partition, vec![(call.clone(), reply)]);
+        return None;
+    }
     match looked.decision(tree) {
         Some(decision) if decision.group() != own => send_on(core, decision.group(), call.clone(), reply),
         Some(Decision::Refused(_)) => reply.fs_error(&looked.refusal()),

@@ -1,4 +1,7 @@
-//! Calls that concern all groups: each answers for itself, and the door puts the answers together.
+//! Calls that concern all groups: each answers for itself, and one server puts the answers together.
+//!
+//! What names no path any door takes apart. A sum over a directory the root group's active takes apart: it alone knows all directories, and all
+//! groups that hold files. Its door may be late.
 
 use super::{
     decide::Looked,
@@ -8,6 +11,7 @@ use super::{
 use crate::{core::Core, forward::Fate};
 use base::{FsError, GroupId};
 use bytes::Bytes;
+use namespace::Namespace;
 use parking_lot::Mutex;
 use prost::Message;
 use proto::hdfs as p;
@@ -39,20 +43,30 @@ fn merge_of(method: &str) -> Option<Merge> {
     })
 }
 
-/// Asks all groups that hold files, if the call concerns all of them. Gives the call back otherwise.
+/// Whether a server with this tree takes a call apart.
+pub fn is_apart(looked: &Looked, tree: &Namespace) -> bool {
+    merge_of(looked.method.name).is_some()
+        && !looked.is_part
+        && tree.has_homes()
+        && (looked.home_call.paths.is_empty()
+            || tree.group() == GroupId::ROOT && !looked.is_about_no_directory(tree))
+}
+
+/// Asks all groups that hold files, if the call concerns all of them and this server takes it apart. Gives the call back otherwise.
 pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> Option<(Call, Replier)> {
-    let Some(merge) = merge_of(call.method).filter(|_| !call.is_forwarded) else {
-        return Some((call, reply));
-    };
+    let Some(merge) = merge_of(call.method) else { return Some((call, reply)) };
+    // The tree of a member that does not lead may be late.
+    let is_certain = looked.home_call.paths.is_empty() || core.partition.member.is_serving();
     let groups = {
         let tree = core.partition.tree();
-        let is_of_one = looked.home_call.paths.first().is_some_and(|path| !tree.namespace.is_directory(path));
-        match is_of_one || !tree.namespace.has_homes() {
+        match is_certain && is_apart(looked, &tree.namespace) {
+            true => tree.namespace.homes(),
             // Its home alone knows the file, or the root group everything.
-            true => return Some((call, reply)),
-            false => tree.namespace.homes(),
+            false => return Some((call, reply)),
         }
     };
+    // Each group is told that it is asked for its part.
+    let call = Call { is_part: true, is_forwarded: false, ..call };
     let questions = questions_of(&call);
     let last = questions.len() - 1;
     let gathering = Arc::new(Mutex::new(Gathering {
@@ -81,18 +95,18 @@ fn questions_of(call: &Call) -> Vec<Call> {
     }
 }
 
-fn ask(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
+fn ask(core: &Arc<Core>, group: GroupId, part: Call, reply: Replier) {
     if group != core.cluster.group {
-        return send_on(core, group, call, reply);
+        return send_on(core, group, part, reply);
     }
     let serving = core.clone();
-    // As a call that another server has passed on: it is for this group alone.
-    let serve = move |call: Call, reply: Replier| {
-        (serving.answer)(&serving, Call { is_forwarded: true, ..call }, reply);
+    // As a call that another server has passed on: this member answers it, or nobody.
+    let serve = move |part: Call, reply: Replier| {
+        (serving.answer)(&serving, Call { is_forwarded: true, ..part }, reply);
     };
     match core.partition.member.is_serving() || core.partition.forwarder.is_alone() {
-        true => serve(call, reply),
-        false => core.partition.forwarder.take(call, reply, Fate::NotBegun, Box::new(serve)),
+        true => serve(part, reply),
+        false => core.partition.forwarder.take(part, reply, Fate::NotBegun, Box::new(serve)),
     }
 }
 

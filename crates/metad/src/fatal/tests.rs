@@ -20,6 +20,7 @@ fn call(request: &'static [u8]) -> Call {
         state_id: None,
         caller_context: None,
         is_forwarded: false,
+        is_part: false,
         redirects: 0,
     }
 }

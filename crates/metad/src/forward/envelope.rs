@@ -68,6 +68,9 @@ impl Seal {
         if let Some(count) = request.client_retry_count {
             part(&count.to_le_bytes());
         }
+        if let Some(is_part) = request.is_part {
+            part(&[u8::from(is_part)]);
+        }
         mac
     }
 
@@ -104,6 +107,7 @@ pub fn close(seal: &Seal, scope: &str, from: MemberId, call: &Call, level: Level
         mac: Bytes::new(),
         client_retry_count: (call.origin.repeats > 0 && level >= Level::NOTED_ANSWERS)
             .then_some(call.origin.retry_count),
+        is_part: call.is_part.then_some(true),
     };
     request.mac = seal.code(&request);
     request
@@ -192,6 +196,7 @@ pub fn open(
         state_id: request.state_id,
         caller_context: request.caller_context.map(Arc::from),
         is_forwarded: true,
+        is_part: request.is_part.unwrap_or(false),
         redirects: 0,
     };
     Ok(Opened { user: request.user, real_user: request.real_user, call })

@@ -424,6 +424,7 @@ fn sample() -> Call {
         state_id: None,
         caller_context: Some("job_7".into()),
         is_forwarded: false,
+        is_part: false,
         redirects: 0,
     }
 }
@@ -451,6 +452,10 @@ fn what_is_put_into_an_envelope_comes_out_of_it() {
     assert_eq!(out.caller_context.as_deref(), Some("job_7"));
     assert!(out.caller.is_member_of("staff"));
     assert!(!call.is_forwarded && out.is_forwarded);
+    assert!(!out.is_part);
+    let part = Call { is_part: true, ..sample() };
+    let request = envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &part, Level::NEWEST);
+    assert!(open(request).unwrap().is_part);
 }
 
 #[test]
@@ -482,7 +487,7 @@ fn a_count_of_retries_rises_only_with_our_own() {
 fn an_envelope_that_was_changed_anywhere_or_made_without_the_secret_is_refused() {
     let whole = || envelope::close(&Seal::new(SECRET), CLUSTER, MemberId(3), &sample(), Level::NEWEST);
     type Change = fn(&mut ForwardRequestProto);
-    let changes: [(&str, Change); 16] = [
+    let changes: [(&str, Change); 18] = [
         ("cluster", |it| it.cluster_id.push('x')),
         ("from", |it| it.from += 1),
         ("user", |it| it.user = "root".into()),
@@ -499,6 +504,8 @@ fn an_envelope_that_was_changed_anywhere_or_made_without_the_secret_is_refused()
         ("request", |it| it.request = Bytes::from_static(b"")),
         ("state", |it| it.state_id = Some(0)),
         ("context", |it| it.caller_context = None),
+        ("a part", |it| it.is_part = Some(true)),
+        ("no part", |it| it.is_part = Some(false)),
     ];
     for (what, change) in changes {
         let mut request = whole();

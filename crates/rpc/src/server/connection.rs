@@ -516,6 +516,7 @@ impl Connection {
             state_id: header.state_id,
             caller_context,
             is_forwarded: false,
+            is_part: false,
             redirects: 0,
         };
         match Replier::new(to, &self.outbox, self.inbox.paid()) {
