@@ -4,8 +4,10 @@ mod cluster;
 
 use base::GroupId;
 use cluster::{Cluster, Plan, files::create_request};
+use group::Order;
 use proto::{clover::admin as a, hdfs as p};
 use rpc::{CallError, Client};
+use std::time::Duration;
 
 const SECOND: GroupId = GroupId(2);
 /// The first member of the second group.
@@ -106,4 +108,30 @@ async fn a_late_door_tells_the_sum_of_a_file_in_a_directory_that_it_does_not_kno
         assert_eq!(summary(&late.door, &format!("{directory}/f")).await.unwrap(), (0, 1), "{directory}");
     }
     late.end().await;
+}
+
+/// The door is the active of a home, and is elected out of office while its part of a sum waits for the root group.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_sum_outlives_the_office_of_its_door() {
+    let (mut first, second) = two_homes(1, 2).await;
+    let directory = directory_of(&first, 2).await;
+    let active = second.wait_for_active(&[]).await;
+    let other = second.others(active)[0];
+    let client = second.client(active);
+    file(&client, &format!("{directory}/f")).await;
+    first.kill_all().await;
+    // The home's directory lease is over.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let asked = {
+        let (client, directory) = (client.clone(), directory.clone());
+        tokio::spawn(async move { summary(&client, &directory).await })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    second.say(active, Order::HandOver { to: Some(base::MemberId(other)) }).await.unwrap();
+    second.wait_for_active(&[active]).await;
+    first.restart_all().await;
+    let answer = asked.await.unwrap();
+    assert_eq!(answer.unwrap(), (1, 1));
+    second.end().await;
+    first.end().await;
 }

@@ -8,7 +8,11 @@ use super::{
     lists::{self, Parts},
     send::send_on,
 };
-use crate::{core::Core, forward::Fate};
+use crate::{
+    client_protocol::hand_over,
+    core::Core,
+    forward::{self, Fate},
+};
 use base::{FsError, GroupId};
 use bytes::Bytes;
 use namespace::Namespace;
@@ -99,15 +103,36 @@ fn ask(core: &Arc<Core>, group: GroupId, part: Call, reply: Replier) {
     if group != core.cluster.group {
         return send_on(core, group, part, reply);
     }
-    let serving = core.clone();
-    // As a call that another server has passed on: this member answers it, or nobody.
-    let serve = move |part: Call, reply: Replier| {
-        (serving.answer)(&serving, Call { is_forwarded: true, ..part }, reply);
-    };
     match core.partition.member.is_serving() || core.partition.forwarder.is_alone() {
-        true => serve(part, reply),
-        false => core.partition.forwarder.take(part, reply, Fate::NotBegun, Box::new(serve)),
+        true => answer_own(core, part, reply),
+        false => pass_to_own(core, part, reply, Fate::NotBegun),
     }
+}
+
+/// The part of this group, by the member that leads it.
+fn pass_to_own(core: &Arc<Core>, part: Call, reply: Replier, fate: Fate) {
+    let serving = core.clone();
+    let serve = move |part: Call, reply: Replier| answer_own(&serving, part, reply);
+    core.partition.forwarder.take(part, reply, fate, Box::new(serve));
+}
+
+/// The part of this group, by this member. It may stop leading meanwhile, and then another one is asked.
+fn answer_own(core: &Arc<Core>, part: Call, reply: Replier) {
+    let (asking, again) = (core.clone(), part.clone());
+    let take = move |answer: Answer| match answer.result {
+        Ok(response) => reply.ok_encoded(response.len(), |out| out.extend_from_slice(&response)),
+        Err(NoResponse::Refused(error)) if !forward::is_elsewhere(&error) => reply.error(error),
+        Err(NoResponse::Refused(_)) if asking.partition.forwarder.is_alone() => {
+            hand_over(&asking, again, reply)
+        }
+        Err(NoResponse::Refused(error)) => {
+            let fate = if forward::was_begun(&error) { Fate::Unknown } else { Fate::NotBegun };
+            pass_to_own(&asking, again, reply, fate);
+        }
+        Err(NoResponse::GivenUp) => drop(reply),
+    };
+    // As a call that another server has passed on: what this member cannot answer comes back here.
+    (core.answer)(core, Call { is_forwarded: true, ..part }, Replier::captured(take));
 }
 
 struct Gathering {

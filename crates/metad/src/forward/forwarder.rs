@@ -237,7 +237,7 @@ impl Forwarder {
 }
 
 /// Whether this answer is "elsewhere", made by [`Forwarder::take`] over there.
-pub(super) fn is_elsewhere(error: &RpcError) -> bool {
+pub fn is_elsewhere(error: &RpcError) -> bool {
     error.class == ELSEWHERE
 }
 
@@ -253,7 +253,7 @@ pub(super) fn group_in(error: &RpcError) -> Option<GroupId> {
 }
 
 /// Whether the call may have had its effect where this "elsewhere" was said.
-pub(super) fn was_begun(error: &RpcError) -> bool {
+pub fn was_begun(error: &RpcError) -> bool {
     is_elsewhere(error) && error.message == BEGUN
 }
 

@@ -27,7 +27,7 @@ pub mod service;
 mod tests;
 
 pub use envelope::Seal;
-pub use forwarder::{Fate, Forwarder, Numbers, Parts, Redirect, of_group, pass_on};
+pub use forwarder::{Fate, Forwarder, Numbers, Parts, Redirect, is_elsewhere, of_group, pass_on, was_begun};
 pub use hold::{Hold, HoldLimits};
 pub use recipient::Recipient;
 
