@@ -31,8 +31,6 @@ final class Known {
   /** Where several groups hold one namespace (docs/hadoop-differences.md): the end of a file that has moved may be two short blocks instead of one. */
   private static final List<Rule> RULES_OF_GROUPS = List.of(
       rule("[a-z]+: truncate .*", "= true .*", "= false .*"),
-      // A file of another home in the middle of a path: the root group does not know it.
-      rule("[a-z]+: rename2? .*", "! .*AccessControlException: .*\\(is not a directory\\).*", "! .*FileNotFoundException: .*"),
       // It looks at both paths before it asks for the file that is to move.
       rule("[a-z]+: rename2? .*", "! .*AccessControlException: Permission denied.*", "! .*AccessControlException: Permission denied.*"));
   private static final Pattern SPACE = Pattern.compile(" space \\d+");
