@@ -14,7 +14,12 @@ def all_errors(histories, names=None):
 
 
 def violations(histories, allowed=frozenset()):
-    return [str(operation) for operation in all_errors(histories) if operation.outcome not in allowed]
+    """What is allowed is an outcome, or words of what the client was told."""
+
+    def is_allowed(operation):
+        return operation.outcome in allowed or any(words in operation.value for words in allowed)
+
+    return [str(operation) for operation in all_errors(histories) if not is_allowed(operation)]
 
 
 def unanswered(histories):

@@ -52,7 +52,7 @@ def violations(histories):
     for history in histories:
         for operation in history:
             if operation.thread.startswith("cell-") and operation.name in ("create", "delete", "stat", "rename"):
-                cells.setdefault(operation.path.rsplit("/", 1)[0], []).append(operation)
+                cells.setdefault(cell_of(operation.path), []).append(operation)
     return [f"{cell}: {sentence}" for cell, operations in sorted(cells.items()) if (sentence := check_cell(operations))]
 
 
@@ -89,8 +89,14 @@ def check_cell(operations):
     return None
 
 
+def cell_of(path):
+    """`cells/N`."""
+    return "/".join(path.split("/")[:2])
+
+
 def names_of(operation):
-    return tuple(argument.rsplit("/", 1)[1] for argument in operation.arguments)
+    """What stands behind the cell: a name, or one in a directory of its own."""
+    return tuple(argument.split("/", 2)[2] for argument in operation.arguments)
 
 
 def closure(possible, pending, unclear, steps, wanted, work):

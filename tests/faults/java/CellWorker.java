@@ -5,11 +5,13 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * Shares a few names with every other such thread of every client. Names come in cells of three; operations stay within
- * one, so each cell's history can be checked for linearizability by itself. What a name holds is its inode's number.
+ * one, so each cell's history can be checked for linearizability by itself. What a name holds is its inode's number. The names
+ * of the last cells are in directories of their own, which may have their files in different groups of metadata servers.
  */
 final class CellWorker extends Worker {
   private static final int CELLS = 6;
   private static final int NAMES = 3;
+  private static final int SPREAD = 2;
 
   CellWorker(FileSystem fs, Path root, History history, String name, long seed) {
     super(fs, root, history, name, seed);
@@ -22,13 +24,24 @@ final class CellWorker extends Worker {
         // Everybody makes it; whoever comes later finds it.
       }
     }
+    for (int cell = CELLS - SPREAD; cell < CELLS; cell++) {
+      for (int name = 0; name < NAMES; name++) {
+        while (!isFinished() && !mkdir("cells/" + cell + "/in-" + name)) {
+          // Likewise.
+        }
+      }
+    }
+  }
+
+  private String name(int cell, int name) {
+    return "cells/" + cell + (cell < CELLS - SPREAD ? "/" + name : "/in-" + name + "/it");
   }
 
   @Override
   void step() throws IOException {
-    String cell = "cells/" + random.nextInt(CELLS) + "/";
-    String one = cell + random.nextInt(NAMES);
-    String other = cell + random.nextInt(NAMES);
+    int cell = random.nextInt(CELLS);
+    String one = name(cell, random.nextInt(NAMES));
+    String other = name(cell, random.nextInt(NAMES));
     int choice = random.nextInt(100);
     if (choice < 30) {
       FSDataOutputStream out = create(one);

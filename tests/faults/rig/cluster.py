@@ -288,6 +288,9 @@ class Cluster:
     def member_logs(self):
         return {m.name: m.log.read_text(errors="replace") for m in self.members.values() if m.log.exists()}
 
+    def logs_by_group(self):
+        return [self.member_logs()]
+
     def tails(self):
         return "\n".join(f"--- {m.name}\n{m.process.tail(1500)}" for m in self.members.values() if m.process)
 
@@ -297,7 +300,7 @@ class Cluster:
         if not directory.exists():
             conf.write(self.clover, directory, [member.rpc for member in self.members.values()], "configured", {})
         proof = []
-        if words[0] in ("group", "blocks", "upgrade"):
+        if words[0] in ("group", "groups", "blocks", "upgrade"):
             proof = ["--config", next(iter(self.members.values())).settings]
         command = [self.clover, "admin", "--conf", directory, *words, *proof]
         done = subprocess.run(

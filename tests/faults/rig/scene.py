@@ -12,6 +12,7 @@ from harness.report import Failure
 
 from . import conf, load
 from .cluster import Cluster
+from .groups import GroupsCluster
 
 # Until a client may have felt a fault: the next fault or the end of the load comes first, as a rule.
 FELT_S = 60
@@ -47,14 +48,15 @@ class Fault:
 class Scene:
     """What a story is told with. Everything it starts ends with the `with` block."""
 
-    def __init__(self, options, name, members=3, data=3, meta_keys=None):
+    def __init__(self, options, name, members=3, data=3, meta_keys=None, groups=1):
+        """With several groups, so many members are in each."""
         self.options = options
         self.name = name
         self.chance = random.Random(f"{options.seed} {name}")
         self.directory = options.work / name
-        self.cluster = Cluster(
-            options.clover, options.network, self.directory / "cluster", options.zookeeper_jars, members, data, meta_keys
-        )
+        place = (options.clover, options.network, self.directory / "cluster", options.zookeeper_jars)
+        keys = {"members": members, "data": data, "meta_keys": meta_keys}
+        self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
         self.loads = []
         self.faults = []
         self.takeovers = []
@@ -140,6 +142,13 @@ class Scene:
         self.fault(f"{why}, m{number}", self.cluster.members[number].process.kill)
         return number
 
+    def kill_active_of(self, groups):
+        """The actives of these groups at the same moment."""
+        numbers = [self.cluster.wait_active_of(group) for group in groups]
+        what = " and ".join(f"m{number} of group {group}" for group, number in zip(groups, numbers))
+        self.fault(f"kill -9 of the active {what}", lambda: [self.cluster.members[number].process.kill() for number in numbers])
+        return numbers
+
     def restart(self, number):
         self.cluster.members[number].process.wait_gone()
         self.cluster.members[number].start()
@@ -218,7 +227,7 @@ class Verdict:
             doubled=doubled.violations(histories, listing),
             errors=errors.violations(histories, allowed) + errors.unanswered(histories),
             disorder=linear.violations(histories),
-            epochs=epochs.violations(scene.cluster.member_logs()),
+            epochs=[sentence for logs in scene.cluster.logs_by_group() for sentence in epochs.violations(logs)],
             felt=felt,
             worst_ms=worst,
             goal_ms=goal_ms,
