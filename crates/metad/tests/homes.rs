@@ -13,7 +13,7 @@ use cluster::{
 use datad::{DataConfig, DataServer};
 use env::Env;
 use prost::Message;
-use proto::{clover::admin as a, exception, hdfs as p};
+use proto::{clover::admin as a, exception, hdfs as p, protocol};
 use rpc::{CallError, Client};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -291,6 +291,38 @@ async fn a_request_with_an_odd_yes_makes_directories_in_all_groups() {
     client.call_encoded("create", &bytes).await.unwrap();
     assert!(status(&client, &path).await.is_some());
     assert_same_directories(&two).await;
+    two.end().await;
+}
+
+/// Whether a user may delete a directory rests on each one below that denies everything: it must be empty, in its home as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_directory_with_thousands_below_that_homes_are_asked_about_is_deleted() {
+    const BELOW: usize = 2_300;
+    let two = Two::start(1, 1).await;
+    let client = two.first.client(1);
+    let open = p::FsPermissionProto { perm: 0o777 };
+    let request = p::MkdirsRequestProto { masked: open, ..mkdirs_request("/open/top") };
+    let _: p::MkdirsResponseProto = client.call("mkdirs", &request).await.unwrap();
+    let request = p::SetPermissionRequestProto { src: "/open".into(), permission: open };
+    let _: p::SetPermissionResponseProto = client.call("setPermission", &request).await.unwrap();
+    let makers: Vec<_> = (0..10)
+        .map(|maker| {
+            let client = two.first.client(1);
+            tokio::spawn(async move {
+                for number in (maker..BELOW).step_by(10) {
+                    let closed = p::FsPermissionProto { perm: 0o700 };
+                    let path = format!("/open/top/d{number}");
+                    let request = p::MkdirsRequestProto { masked: closed, ..mkdirs_request(&path) };
+                    let _: p::MkdirsResponseProto = client.call("mkdirs", &request).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for maker in makers {
+        maker.await.unwrap();
+    }
+    let bob = two.second.client_as(ELEVENTH, protocol::CLIENT_NAMENODE, "bob");
+    assert!(delete(&bob, "/open/top", true).await.unwrap());
     two.end().await;
 }
 

@@ -8,14 +8,16 @@ use crate::{
     footprint::Mark,
     homes::files_of,
 };
-use base::{InodeId, directory_log};
+use base::{FsError, FsResult, InodeId, directory_log};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
 };
 
-/// More questions to one home than this fit into no ask.
-pub const QUESTIONS_MAX: usize = 1_000;
+/// The questions of one operation, at most: a home holds as many marks for one ask.
+pub const QUESTIONS_MAX: usize = 8_192;
+/// The bytes of these, at most, so that an ask fits well into a message.
+const QUESTIONS_BYTES_MAX: usize = 4 << 20;
 
 /// A question that a directory's home answers. While the answer is held, nothing changes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -200,6 +202,21 @@ pub fn encode(questions: &[Question]) -> Vec<u8> {
     out.number(questions.len() as u64);
     questions.iter().for_each(|question| question.encode(&mut out));
     bytes
+}
+
+/// Refuses an operation that would have to ask homes more than they take.
+///
+/// # Errors
+/// [`FsError::Unsupported`] if these are too many questions.
+pub fn check(questions: &[Question]) -> FsResult<()> {
+    match questions.len() > QUESTIONS_MAX || encode(questions).len() > QUESTIONS_BYTES_MAX {
+        true => Err(FsError::Unsupported(format!(
+            "Whether this is allowed rests on the files of {} directories in other groups of metadata servers, and {QUESTIONS_MAX} can be asked \
+             about at once; delete what is below in parts.",
+            questions.len()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// # Errors
@@ -400,6 +417,19 @@ mod tests {
                 }
             }
         }
+        let questions: Vec<Question> = (0..=QUESTIONS_MAX as u64)
+            .map(|count| Question::HasFiles { directory: InodeId::of_slot(64, count) })
+            .collect();
+        assert_eq!(check(&questions[1..]), Ok(()));
+        assert_eq!(decode(&encode(&questions[1..])).as_deref(), Ok(&questions[1..]));
+        let refused = check(&questions).unwrap_err().to_string();
+        assert!(refused.contains("the files of 8193 directories"), "{refused}");
+        let user: Box<str> = "u".repeat(1_000).into();
+        let of = |question: &Question| Question::HasFilesOfOthers {
+            directory: question.directory(),
+            user: user.clone(),
+        };
+        assert!(check(&questions[..5_000].iter().map(of).collect::<Vec<_>>()).is_err(), "too many bytes");
         let mut many = Vec::new();
         Writer(&mut many).number(QUESTIONS_MAX as u64 + 1);
         assert!(decode(&many).is_err_and(|error| error.to_string().contains("too many questions")));

@@ -10,7 +10,11 @@ use crate::{
 };
 use base::{FsError, GroupId, directory_log::Mark};
 use dirlog::home::CallKind;
-use namespace::{Namespace, Sight, homes::Decision, questions::Told};
+use namespace::{
+    Namespace, Sight,
+    homes::Decision,
+    questions::{self, Told},
+};
 use proto::methods::{Class, Kind};
 use rpc::{Call, Replier};
 use std::sync::Arc;
@@ -58,6 +62,10 @@ pub fn go_round(core: &Arc<Core>, turn: &Turn<'_>, detour: Detour, call: Call, r
             directories::carry_on(&core.partition, back.into_iter().collect());
         }
         Detour::Ask(questions) => {
+            if let Err(refused) = questions::check(&questions) {
+                // What homes have told so far is given up when nobody comes for it.
+                return reply.fs_error(&refused);
+            }
             let back = directories.ask(questions, turn.namespace(), turn.moment, call, reply);
             if let Some((call, reply)) = back {
                 refuse(&call, reply);
