@@ -53,6 +53,7 @@ impl Tree {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         }
     }
 

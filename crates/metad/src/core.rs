@@ -5,6 +5,7 @@
 
 use crate::{
     admin_protocol::Challenges,
+    allowances::Allowances,
     audit::AuditLog,
     cluster::Cluster,
     config::MetaConfig,
@@ -53,6 +54,8 @@ pub struct Core {
     pub challenges: Challenges,
     /// Reads that look at a great deal, in slices.
     pub walks: Walks,
+    /// The calls that wait for allowances of quotas.
+    pub allowances: Allowances,
     /// Requests that have ended a server.
     pub fatal: Arc<Fatal>,
     /// The threads that this server's word rests on.
@@ -100,6 +103,7 @@ impl Core {
             audit: config.audit_log.clone().map(AuditLog::new),
             challenges: Challenges::new(&env),
             walks: Walks::default(),
+            allowances: Allowances::default(),
             load: OnceLock::new(),
             env,
             config,

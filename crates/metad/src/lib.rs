@@ -7,6 +7,7 @@
 //! Start with [`MetaServer::start`], then `core.rs`, `partition/mod.rs` and `partition/turn.rs`.
 
 mod admin_protocol;
+mod allowances;
 mod audit;
 mod background;
 pub mod backup;

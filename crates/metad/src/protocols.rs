@@ -95,6 +95,8 @@ fn serve(core: &Arc<Core>, call: Call, reply: Replier) {
         | protocol::GENERIC_REFRESH
         | protocol::RECONFIGURATION => refresh_protocols::call(core, call, reply),
         protocol::ADMIN => admin_protocol::call(core, call, reply),
+        // A question of another group that has waited here, or the own one.
+        protocol::FORWARD if call.method == "post" => post::service::call(core, call, reply),
         other => unreachable!("{other} is not among the protocols served"),
     }
 }

@@ -7,7 +7,7 @@ use blockstore::VolumeConfig;
 use client::{Config, CreateOptions, FileSystem};
 use cluster::{
     Cluster, Plan,
-    files::{client_at, create_request, numbered, repeated},
+    files::{client_at, create_request, insist, numbered, repeated},
     mkdirs_request, page, refused, until,
 };
 use datad::{DataConfig, DataServer};
@@ -22,7 +22,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 const SECOND: GroupId = GroupId(2);
@@ -532,7 +532,7 @@ async fn work_in(
         round += 1;
         let (file, other) = (format!("w{number}-{round}"), format!("w{number}-{round}-moved"));
         let (path, moved) = (format!("{base}/{file}"), format!("{base}/{other}"));
-        let made: p::CreateResponseProto = insist(
+        let made: p::CreateResponseProto = answered(
             &door,
             &mut at,
             name,
@@ -547,14 +547,14 @@ async fn work_in(
             0 => {
                 let request = p::DeleteRequestProto { src: path, recursive: false };
                 let gone: p::DeleteResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "delete", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "delete", &request).await;
                 assert!(gone.result, "it was there");
                 names.remove(&file);
             }
             1 => {
                 let request = p::RenameRequestProto { src: path, dst: moved };
                 let done: p::RenameResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "rename", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "rename", &request).await;
                 assert!(done.result, "nothing was in the way");
                 names.remove(&file);
                 names.insert(other);
@@ -567,11 +567,11 @@ async fn work_in(
                     file_id: made.fs.and_then(|fs| fs.file_id),
                 };
                 let done: p::CompleteResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "complete", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "complete", &request).await;
                 assert!(done.result);
                 let request = p::RenameRequestProto { src: path, dst: format!("{other_base}/{other}") };
                 let done: p::RenameResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "rename", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "rename", &request).await;
                 assert!(done.result, "nothing was in the way");
                 names.remove(&file);
                 if round % 8 == 2 {
@@ -580,13 +580,13 @@ async fn work_in(
                 }
                 let request = p::DeleteRequestProto { src: request.dst, recursive: false };
                 let gone: p::DeleteResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "delete", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "delete", &request).await;
                 assert!(gone.result, "it was there");
             }
             _ => {
                 let request = mkdirs_request(&format!("{path}-dir"));
                 let made: p::MkdirsResponseProto =
-                    insist(&door, &mut at, name, &mut calls, "mkdirs", &request).await;
+                    answered(&door, &mut at, name, &mut calls, "mkdirs", &request).await;
                 assert!(made.result);
                 names.insert(format!("{file}-dir"));
             }
@@ -595,8 +595,8 @@ async fn work_in(
     [(base.to_owned(), names), (other_base.to_owned(), names_elsewhere)]
 }
 
-/// Calls at one door after another until there is an answer, always under one name.
-async fn insist<Q: prost::Message, A: prost::Message + Default + prost::Name>(
+/// An answer that is no refusal.
+async fn answered<Q: prost::Message, A: prost::Message + Default + prost::Name>(
     door: &impl Fn(usize) -> SocketAddr,
     at: &mut usize,
     name: ClientId,
@@ -605,27 +605,8 @@ async fn insist<Q: prost::Message, A: prost::Message + Default + prost::Name>(
     request: &Q,
 ) -> A {
     *calls += 1;
-    let mut identity = numbered(*calls);
-    let began = Instant::now();
-    loop {
-        *at += 1;
-        let client = client_at(door(*at), name);
-        let answer =
-            tokio::time::timeout(Duration::from_secs(3), client.call_as(identity, method, request)).await;
-        match answer {
-            Ok(Ok(answer)) => return answer,
-            Ok(Err(error)) => {
-                let text = error.to_string();
-                let is_passing = !matches!(error, CallError::Remote { .. })
-                    || ["Standby", "Retriable", "gave up"].iter().any(|passing| text.contains(passing));
-                assert!(is_passing, "{method}: {text}");
-            }
-            Err(_) => {}
-        }
-        assert!(began.elapsed() < Duration::from_secs(50), "{method} is not answered");
-        identity.retry_count += 1;
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let answer = insist(door, at, name, *calls, method, request).await;
+    answer.unwrap_or_else(|error| panic!("{method}: {error}"))
 }
 
 async fn all_names(client: &Client, path: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! How a plan of the root group asks for what homes know.
 
 use crate::{
-    Context, Namespace,
+    Amounts, Context, Namespace,
     questions::{FileFact, Question, Told},
 };
 use base::{GroupId, InodeId};
@@ -33,6 +33,21 @@ impl Context<'_> {
         let directory = ns.tree.inode(directory).id();
         let asked = self.asked(ns, directory);
         asked.map_or(FileFact::None, |told| told.ask_file(Question::File { directory, name: name.into() }))
+    }
+
+    /// What another group uses of a directory's quota.
+    pub(crate) fn used(&self, ns: &Namespace, directory: InodeId, group: GroupId) -> Amounts {
+        self.ask_amounts(ns, Question::Used { directory, group })
+    }
+
+    /// What a directory, and all below it, would count for in another group under this storage policy.
+    pub(crate) fn amounts(&self, ns: &Namespace, directory: InodeId, group: GroupId, policy: u8) -> Amounts {
+        self.ask_amounts(ns, Question::Amounts { directory, group, policy })
+    }
+
+    fn ask_amounts(&self, ns: &Namespace, question: Question) -> Amounts {
+        let told = self.told.filter(|_| ns.group() == GroupId::ROOT);
+        told.map_or(Amounts::default(), |told| told.ask_amounts(question))
     }
 
     fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {

@@ -12,9 +12,9 @@ use crate::{
     Context, Namespace, SnapshotId,
     codec::record_fields,
     operation::Operation,
-    quota::Amounts,
+    quota::{Amounts, replicated},
     store::{NONE, block_list::Stored},
-    usage::{block_bytes, replicated},
+    usage::block_bytes,
 };
 use base::{Block, FsError, InodeId, StoragePolicy};
 use ledger::Ledger;
@@ -41,6 +41,13 @@ pub(crate) fn of(ns: &Namespace, ctx: &Context<'_>, edit: &impl Operation) -> Fo
         edit.charge(ns, &mut ledger)
     }
     ledger.finish()
+}
+
+/// Another group than the root group charges no directories.
+pub(crate) fn add_directories(ledger: &mut Ledger<'_>, ns: &Namespace, parent: u32, count: usize) {
+    if !ns.directory_amounts().is_zero() {
+        add_inodes(ledger, parent, count);
+    }
 }
 
 /// One after the other, so that the first one too many is refused with the count that HDFS names.

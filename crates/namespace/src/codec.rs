@@ -336,6 +336,16 @@ impl Field for Block {
     }
 }
 
+impl<T: Field> Field for Box<T> {
+    fn encode(&self, out: &mut Writer<'_>) {
+        (**self).encode(out);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        T::decode(input).map(Self::new)
+    }
+}
+
 impl<T: Field> Field for Option<T> {
     fn encode(&self, out: &mut Writer<'_>) {
         self.is_some().encode(out);

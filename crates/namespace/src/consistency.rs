@@ -29,6 +29,7 @@ struct Walked {
     blocks: u64,
     attribute_uses: BTreeMap<u32, u32>,
     quotas: usize,
+    shares: usize,
     leases: BTreeMap<Arc<str>, BTreeSet<InodeId>>,
     open_blocks: BTreeMap<BlockId, InodeId>,
     truncations: BTreeSet<InodeId>,
@@ -85,6 +86,7 @@ impl Namespace {
         hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
         hold(walked.xattrs == tree.xattrs.len(), || "extended attributes are nobody's".into())?;
         hold(walked.quotas == tree.quotas.len(), || "a quota is nobody's".into())?;
+        hold(walked.shares == tree.shares.len(), || "a share of a quota is of none".into())?;
         let has_policy = |(handle, _): &(&u32, &u32)| tree.attributes.get(**handle).storage_policy != 0;
         let with_policy = walked.attribute_uses.iter().filter(has_policy).map(|(_, uses)| u64::from(*uses));
         hold(with_policy.sum::<u64>() == tree.policies, || "storage policies are miscounted".into())?;
@@ -158,6 +160,10 @@ impl Walked {
         if let Some(quota) = tree.quotas.get(&inode.id()) {
             self.sum = self.sum.wrapping_add(quota.digest(inode.id()));
             self.quotas += 1;
+            if let Some(share) = tree.shares.get(&inode.id()) {
+                self.sum = self.sum.wrapping_add(share.digest(inode.id()));
+                self.shares += 1;
+            }
         }
         if inode.is_directory() {
             self.directories += 1;

@@ -1,6 +1,6 @@
 //! The arguments of a plan besides its request, and its answers.
 
-use crate::{Limits, Looks, Renewals, questions::Told};
+use crate::{Limits, Looks, Renewals, questions::Told, shares::Room};
 use base::{Block, CallOrigin, Caller, Moment, Timestamp};
 
 /// The caller of a plan, the time, and the limits.
@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub looks: Option<&'a Looks>,
     /// What homes have told the root group about their files. With `None`, no other group has files.
     pub told: Option<&'a Told>,
+    /// What is known of the call about quotas that groups share. With `None`, a quota of which this group has no more refuses.
+    pub room: Option<&'a Room>,
 }
 
 /// The facts about replicas that `plan` must know. None of them reaches `apply`.

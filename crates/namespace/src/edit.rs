@@ -70,7 +70,7 @@ impl<B> Edit<B> {
     where
         B: Operation,
     {
-        Self::with_dues(ns, &Context { origin: None, looks: None, told: None, ..*ctx }, body).0
+        Self::with_dues(ns, &Context { origin: None, looks: None, told: None, room: None, ..*ctx }, body).0
     }
 
     /// An edit that concerns the retry cache alone, and owes nothing.

@@ -12,6 +12,7 @@ use crate::{
     acl::Acl,
     codec::{DecodeError, Field, Reader, Writer},
     digest::Digester,
+    quota::{Amounts, replicated},
     xattr::{Xattr, Xattrs},
 };
 use base::{Block, GroupId, InodeId, InodeOrigin, Timestamp};
@@ -44,6 +45,14 @@ pub struct FileImage {
     pub modified: Timestamp,
     pub accessed: Timestamp,
     pub blocks: Vec<Block>,
+}
+
+impl FileImage {
+    /// What the file counts for where this policy is in force.
+    pub(crate) fn amounts(&self, policy: u8) -> Amounts {
+        let bytes = self.blocks.iter().map(|block| block.length as i64).fold(0, i64::wrapping_add);
+        Amounts { inodes: 1, ..replicated(bytes, self.replication, policy) }
+    }
 }
 
 impl Field for FileImage {

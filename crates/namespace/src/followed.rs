@@ -14,6 +14,7 @@ use crate::{
         ordered::OrderedEdit,
         relay::{self, NotFollowed},
     },
+    quota::{Amounts, Quota},
     store::inode::{Inode, SNAPSHOTTABLE},
     tree::Counters,
 };
@@ -27,10 +28,6 @@ use std::ops::Range;
 /// Why a tree cannot be the beginning of another group's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotShared {
-    #[error(
-        "{0} directories have a quota, which several groups cannot share yet: take them off with `hdfs dfsadmin -clrQuota` first"
-    )]
-    Quotas(usize),
     #[error("there are {0} snapshots, which several groups cannot share yet: delete them first")]
     Snapshots(u64),
 }
@@ -147,9 +144,6 @@ impl Namespace {
     /// # Errors
     /// [`NotShared`] names what they cannot share yet.
     pub fn check_can_be_shared(&self) -> Result<(), NotShared> {
-        if !self.tree.quotas.is_empty() {
-            return Err(NotShared::Quotas(self.tree.quotas.len()));
-        }
         match self.counts().snapshots {
             0 => Ok(()),
             snapshots => Err(NotShared::Snapshots(snapshots)),
@@ -203,6 +197,10 @@ impl Namespace {
         if let Some(xattrs) = from.tree.xattrs_of(source) {
             self.set_xattrs(handle, Some(xattrs.clone()));
         }
+        if let Some(quota) = from.tree.quotas.get(&old.id()) {
+            self.set_quota(handle, Some(Quota { limits: quota.limits, used: Amounts::default() }));
+            self.set_share(old.id(), from.tree.shares.get(&old.id()).cloned());
+        }
         if old.has(SNAPSHOTTABLE) {
             allow_snapshot::allow(self, old.id());
         }
@@ -227,6 +225,10 @@ impl Namespace {
             digester.number(u64::from(inode.has(SNAPSHOTTABLE)));
             if let Some(xattrs) = tree.xattrs_of(handle) {
                 xattrs.digest(&mut digester);
+            }
+            if let Some(quota) = tree.quotas.get(&inode.id()) {
+                quota.limits.numbers().for_each(|limit| digester.number(limit as u64));
+                digester.number(tree.shares.get(&inode.id()).map_or(0, |share| share.digest(inode.id())));
             }
             for taken in tree.snapshots.roots.get(&inode.id()).into_iter().flat_map(|root| root.iter()) {
                 digester.number(u64::from(taken.id.0));

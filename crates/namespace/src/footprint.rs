@@ -36,7 +36,7 @@ impl Mark {
     }
 
     /// The permissions of an inode, the attributes that all below inherit from it, and its snapshots.
-    fn passage(inode: InodeId) -> Self {
+    pub(crate) fn passage(inode: InodeId) -> Self {
         Self(inode.0 << 2)
     }
 

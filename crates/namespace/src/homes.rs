@@ -135,6 +135,12 @@ impl Namespace {
         self.slots().into_iter().map(|(_, group)| group).collect()
     }
 
+    /// The groups besides this one that hold files.
+    pub(crate) fn other_homes(&self) -> impl Iterator<Item = GroupId> + use<> {
+        let own = self.group();
+        self.homes().into_iter().filter(move |home| *home != own)
+    }
+
     /// The group that decides about this path. A path that makes no sense is refused by any group, so this one does.
     pub fn decider(&self, path: &str, intent: Intent) -> GroupId {
         if !self.has_homes() {

@@ -6,6 +6,7 @@
 mod read;
 mod read_exports;
 mod read_past;
+mod read_shares;
 mod slots_seen;
 mod write;
 mod write_past;
@@ -28,6 +29,8 @@ const DIRECTORY_LOG_PLACE: u8 = 1;
 const DIRECTORY_LOG: u8 = 2;
 /// The version of the section about files that live in other groups, and of what those groups are told.
 const EXPORTS_VERSION: u8 = 1;
+/// The version of the section about the quotas that several groups share.
+const SHARES_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
@@ -52,6 +55,7 @@ enum Section {
     Level = 11,
     DirectoryLog = 12,
     Exports = 13,
+    Shares = 14,
     End = 255,
 }
 
@@ -65,6 +69,7 @@ impl Section {
             Section::Quotas => "quotas",
             Section::DirectoryLog => "directory log",
             Section::Exports => "exports",
+            Section::Shares => "shares of quotas",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
             Section::Limits => "limits in the past",

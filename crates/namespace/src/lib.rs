@@ -70,6 +70,7 @@ mod reply;
 mod reserved;
 mod resolve;
 mod retry;
+pub mod shares;
 mod slots;
 mod snapshot_id;
 mod snapshots;

@@ -24,6 +24,7 @@
 pub mod abandon_block;
 pub mod add_block;
 pub mod add_group;
+pub mod allot;
 pub mod allow_deletions;
 pub mod allow_snapshot;
 pub mod append;
@@ -125,6 +126,7 @@ kinds! {
     45 => MoveFile(move_file::MoveFileEdit),
     46 => CarryOut(carry_out::CarryOutEdit),
     47 => NoteCarriedOut(note_carried_out::NoteCarriedOutEdit),
+    48 => Allot(allot::AllotEdit),
 }
 
 requests! {

@@ -7,8 +7,9 @@ use crate::{
     exports::{self, FileImage},
     footprint::Mark,
     homes::files_of,
+    quota::Amounts,
 };
-use base::{FsError, FsResult, InodeId, directory_log};
+use base::{FsError, FsResult, GroupId, InodeId, directory_log};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -30,6 +31,10 @@ pub enum Question {
     HasFilesOfOthers { directory: InodeId, user: Box<str> },
     /// The file of this name in the directory, as it is.
     File { directory: InodeId, name: Box<str> },
+    /// What this group uses of the directory's quota; what it would use, if there is none.
+    Used { directory: InodeId, group: GroupId },
+    /// What the directory, and all below it, would count for in this group if this storage policy were in force at its top.
+    Amounts { directory: InodeId, group: GroupId, policy: u8 },
 }
 
 /// What a home tells of a name.
@@ -61,6 +66,7 @@ pub enum Busy {
 pub enum Answer {
     Is(bool),
     File(FileFact),
+    Amounts(Amounts),
 }
 
 impl FileFact {
@@ -95,6 +101,10 @@ impl Field for Answer {
                 file.encode(out);
                 out.byte(*why as u8);
             }
+            Self::Amounts(amounts) => {
+                out.byte(5);
+                amounts.encode(out);
+            }
         }
     }
 
@@ -114,6 +124,7 @@ impl Field for Answer {
                 };
                 Self::File(FileFact::Busy { file, why })
             }
+            5 => Self::Amounts(Field::decode(input)?),
             _ => return Err(input.malformed("an answer of a kind that is not known")),
         })
     }
@@ -135,7 +146,9 @@ impl Question {
             Self::HasFile { directory, .. }
             | Self::HasFiles { directory }
             | Self::HasFilesOfOthers { directory, .. }
-            | Self::File { directory, .. } => *directory,
+            | Self::File { directory, .. }
+            | Self::Used { directory, .. }
+            | Self::Amounts { directory, .. } => *directory,
         }
     }
 
@@ -146,6 +159,32 @@ impl Question {
                 Mark::entry(*directory, name.as_bytes()).into()
             }
             Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => files_of(*directory),
+            // Whatever is planned below passes through it.
+            Self::Used { directory, .. } | Self::Amounts { directory, .. } => {
+                Mark::passage(*directory).into()
+            }
+        }
+    }
+
+    /// The group that is asked: the directory's home, or every group for its own part.
+    pub fn group(&self, ns: &Namespace) -> GroupId {
+        match self {
+            Self::Used { group, .. } | Self::Amounts { group, .. } => *group,
+            Self::HasFile { directory, .. }
+            | Self::HasFiles { directory }
+            | Self::HasFilesOfOthers { directory, .. }
+            | Self::File { directory, .. } => ns.home_of(*directory),
+        }
+    }
+
+    /// Whether an answer is one to this question.
+    fn fits(&self, answer: &Answer) -> bool {
+        match self {
+            Self::HasFile { .. } | Self::HasFiles { .. } | Self::HasFilesOfOthers { .. } => {
+                matches!(answer, Answer::Is(_))
+            }
+            Self::File { .. } => matches!(answer, Answer::File(_)),
+            Self::Used { .. } | Self::Amounts { .. } => matches!(answer, Answer::Amounts(_)),
         }
     }
 }
@@ -172,6 +211,17 @@ impl Field for Question {
                 out.number(directory.0);
                 out.bytes(name.as_bytes());
             }
+            Self::Used { directory, group } => {
+                out.byte(5);
+                out.number(directory.0);
+                out.number(group.0.into());
+            }
+            Self::Amounts { directory, group, policy } => {
+                out.byte(6);
+                out.number(directory.0);
+                out.number(group.0.into());
+                out.byte(*policy);
+            }
         }
     }
 
@@ -183,8 +233,18 @@ impl Field for Question {
             3 => Ok(Self::HasFilesOfOthers { directory, user: text(input)? }),
             2 => Ok(Self::HasFiles { directory }),
             4 => Ok(Self::File { directory, name: text(input)? }),
+            5 => Ok(Self::Used { directory, group: group(input)? }),
+            6 => Ok(Self::Amounts { directory, group: group(input)?, policy: input.byte()? }),
             _ => Err(input.malformed("a question of a kind that is not known")),
         }
+    }
+}
+
+fn group(input: &mut Reader<'_>) -> Result<GroupId, DecodeError> {
+    let group = GroupId(input.number()?.try_into().unwrap_or(0));
+    match group.is_possible() {
+        true => Ok(group),
+        false => Err(input.malformed("a group that no namespace has")),
     }
 }
 
@@ -248,7 +308,7 @@ fn decode_answers(questions: &[Question], bytes: &[u8]) -> Option<Vec<Answer>> {
     let mut answers = Vec::new();
     for question in questions {
         let answer = Answer::decode(&mut input).ok()?;
-        if matches!(question, Question::File { .. }) != matches!(answer, Answer::File(_)) {
+        if !question.fits(&answer) {
             return None;
         }
         answers.push(answer);
@@ -274,6 +334,13 @@ impl Told {
         match self.answer(question) {
             Some(Answer::File(fact)) => fact.clone(),
             _ => FileFact::None,
+        }
+    }
+
+    pub(crate) fn ask_amounts(&self, question: Question) -> Amounts {
+        match self.answer(question) {
+            Some(Answer::Amounts(amounts)) => *amounts,
+            _ => Amounts::default(),
         }
     }
 
@@ -313,12 +380,13 @@ impl Namespace {
         FileFact::Busy { file: id, why }
     }
 
-    /// The answer to a question. `None`: this group is not the directory's home.
+    /// The answer to a question. `None`: it is for another group.
     pub fn tell(&self, question: &Question) -> Option<Answer> {
         let directory = question.directory();
-        if self.home_of(directory) != self.group() {
+        if question.group(self) != self.group() {
             return None;
         }
+        let id = directory;
         // A directory that this tree does not have any more has no files.
         let directory = self.handle(directory);
         let files = || directory.into_iter().flat_map(|directory| self.files_in(directory));
@@ -335,6 +403,14 @@ impl Namespace {
             Question::File { name, .. } => {
                 Answer::File(file_of(name).map_or(FileFact::None, |file| self.file_fact(file)))
             }
+            Question::Used { .. } => Answer::Amounts(self.usage_of(id)),
+            Question::Amounts { policy, .. } => Answer::Amounts(match directory {
+                Some(directory) => {
+                    let is_same = *policy == self.tree.policy_of(directory);
+                    self.subtree_amounts(directory, *policy, true, !is_same)
+                }
+                None => Amounts::default(),
+            }),
         })
     }
 }

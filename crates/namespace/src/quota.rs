@@ -7,7 +7,7 @@ use crate::{
     codec::{DecodeError, Field, Reader, Writer, record_fields},
     digest::Digester,
 };
-use base::{InodeId, StorageType};
+use base::{InodeId, POLICY_UNSPECIFIED, StoragePolicy, StorageType};
 use std::ops::{AddAssign, SubAssign};
 
 /// Storage types that a quota can limit.
@@ -66,6 +66,15 @@ impl Amounts {
     /// Whether no amount rises.
     pub(crate) fn adds_nothing(&self) -> bool {
         self.numbers().all(|number| number <= 0)
+    }
+
+    /// For each amount: what `of` makes of it and of the same amount of the others.
+    pub(crate) fn zip<const N: usize>(&self, others: [&Self; N], of: impl Fn(i64, [i64; N]) -> i64) -> Self {
+        Self {
+            inodes: of(self.inodes, others.map(|other| other.inodes)),
+            bytes: of(self.bytes, others.map(|other| other.bytes)),
+            by_type: std::array::from_fn(|at| of(self.by_type[at], others.map(|other| other.by_type[at]))),
+        }
     }
 
     fn each(&mut self, other: Self, change: fn(i64, i64) -> i64) {
@@ -133,4 +142,18 @@ impl Quota {
         numbers.for_each(|number| digester.number(number as u64));
         digester.finish()
     }
+}
+
+/// Bytes with so many replicas, on the media that the policy names. Where no policy is set, none is counted by
+/// its medium, as in HDFS.
+pub(crate) fn replicated(bytes: i64, replication: u16, policy: u8) -> Amounts {
+    let mut amounts = Amounts { bytes: bytes.wrapping_mul(i64::from(replication)), ..Amounts::default() };
+    if policy != POLICY_UNSPECIFIED && bytes != 0 {
+        for kind in StoragePolicy::in_force(policy).types_for(replication.into()) {
+            if let Some(at) = kind.quota_index() {
+                amounts.by_type[at] = amounts.by_type[at].wrapping_add(bytes);
+            }
+        }
+    }
+    amounts
 }

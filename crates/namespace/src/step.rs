@@ -7,6 +7,7 @@ use crate::{
     looks::Question,
     ops::{
         add_block::{self, AddBlockEdit, NewBlock},
+        allot::AllotEdit,
         complete::{self, CompleteEdit},
         create::{self, CreateEdit},
         fsync::FsyncEdit,
@@ -14,6 +15,7 @@ use crate::{
         move_file::MoveFileEdit,
         release_lease::{self, Freeing, Recovery},
         rename::{self, RenameEdit},
+        set_quota::{self, SetQuotaEdit},
         truncate::{self, Cutting, TruncateEdit},
         truncate_copy::TruncateCopyEdit,
     },
@@ -102,6 +104,15 @@ impl<E: From<Edit<TruncateEdit>> + From<Edit<TruncateCopyEdit>>> From<truncate::
             truncate::Plan::Cut(edit, cutting) => Self::Cut(edit.into(), cutting),
             truncate::Plan::Copy(edit, cutting) => Self::Cut(edit.into(), cutting),
             truncate::Plan::NoChange(reply) => Self::NoChange(reply),
+        }
+    }
+}
+
+impl<E: From<Edit<SetQuotaEdit>> + From<Edit<AllotEdit>>> From<set_quota::Plan> for Step<E> {
+    fn from(plan: set_quota::Plan) -> Self {
+        match plan {
+            set_quota::Plan::Alone(planned) => planned.into(),
+            set_quota::Plan::Shared(edit) => Self::Edit(edit.into()),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     outbox::Post,
     quota::Quota,
     retry::Ring,
+    shares::Share,
     snapshots::Snapshots,
     store::{
         Arena, NONE,
@@ -42,6 +43,8 @@ pub(crate) struct Tree {
     pub orphans: VecDeque<u32>,
     /// The quotas of the directories that have one.
     pub quotas: SharedMap<InodeId, Quota>,
+    /// How several groups share these quotas.
+    pub shares: SharedMap<InodeId, Share>,
     /// How many inodes, now or in a snapshot's records, have a storage policy of their own. Derived.
     pub policies: u64,
     pub retry: Ring,
@@ -53,7 +56,7 @@ pub(crate) struct Tree {
     /// The files of which this group has an export.
     pub exports: SharedMap<InodeId, Export>,
     pub post: Post,
-    /// The sum of the digests of all inodes, blocks and quotas.
+    /// The sum of the digests of all inodes, blocks, quotas and shares of these.
     pub sum: u64,
 }
 
@@ -203,6 +206,7 @@ impl Tree {
             root: NONE,
             orphans: VecDeque::new(),
             quotas: SharedMap::default(),
+            shares: SharedMap::default(),
             policies: 0,
             retry: Ring::default(),
             snapshots: Snapshots::default(),

@@ -2,25 +2,12 @@
 
 use crate::{
     Namespace,
-    quota::{Amounts, Quota},
+    quota::{Amounts, Quota, TYPES},
+    shares::{ByGroup, Share, is_limit},
     store::block_list::Stored,
     tree::Tree,
 };
-use base::{InodeId, POLICY_UNSPECIFIED, StoragePolicy};
-
-/// Bytes with so many replicas, on the media that the policy names. Where no policy is set, none is counted by
-/// its medium, as in HDFS.
-pub(crate) fn replicated(bytes: i64, replication: u16, policy: u8) -> Amounts {
-    let mut amounts = Amounts { bytes: bytes.wrapping_mul(i64::from(replication)), ..Amounts::default() };
-    if policy != POLICY_UNSPECIFIED && bytes != 0 {
-        for kind in StoragePolicy::in_force(policy).types_for(replication.into()) {
-            if let Some(at) = kind.quota_index() {
-                amounts.by_type[at] = amounts.by_type[at].wrapping_add(bytes);
-            }
-        }
-    }
-    amounts
-}
+use base::{GroupId, InodeId, POLICY_UNSPECIFIED, directory_log::Dix};
 
 /// The bytes for which a block counts: its length, or a whole block as long as it may still grow.
 pub(crate) fn block_bytes(stored: Stored, block_size: u64) -> i64 {
@@ -72,8 +59,68 @@ impl Namespace {
         self.tree.inodes.get_mut(directory).set_has_quota(quota.is_some());
         match quota {
             Some(quota) => drop(self.tree.quotas.insert(id, quota)),
-            None => drop(self.tree.quotas.remove(&id)),
+            None => {
+                self.tree.quotas.remove(&id);
+                self.set_share(id, None);
+            }
         }
+    }
+
+    /// Notes how the groups share the quota of a directory. Keeps table and digest in step.
+    pub(crate) fn set_share(&mut self, directory: InodeId, share: Option<Share>) {
+        let digest_of = |share: &Share| share.digest(directory);
+        let before = self.tree.shares.get(&directory).map_or(0, digest_of);
+        let after = share.as_ref().map_or(0, digest_of);
+        self.tree.sum = self.tree.sum.wrapping_sub(before).wrapping_add(after);
+        match share {
+            Some(share) => drop(self.tree.shares.insert(directory, share)),
+            None => drop(self.tree.shares.remove(&directory)),
+        }
+    }
+
+    /// What lies below a directory counts on other media from here on. The groups have told what they use of these before, so nothing of it may be
+    /// used before they tell anew.
+    pub(crate) fn recount_media(&mut self, changed: u32) {
+        let tree = &self.tree;
+        let is_touched = |directory: &InodeId| {
+            let handle = self.handle(*directory);
+            handle.is_some_and(|it| self.is_at_or_below(it, changed) || self.is_at_or_below(changed, it))
+        };
+        let touched = tree.shares.iter().filter(|(directory, _)| is_touched(directory));
+        let none = <[i64; TYPES]>::default();
+        let shares: Vec<(InodeId, Share)> = touched
+            .map(|(directory, share)| {
+                let mut share = Share { told_at: Dix(0), told: ByGroup::new(), ..share.clone() };
+                share.allowed.values_mut().for_each(|allowed| allowed.by_type = none);
+                share.free.by_type = none;
+                (*directory, share)
+            })
+            .collect();
+        for (directory, share) in shares {
+            self.set_share(directory, Some(share));
+        }
+    }
+
+    /// Lets several groups share the quotas that one group has had alone: it keeps what it uses, and the rest is free.
+    pub(crate) fn share_quotas(&mut self) {
+        let (own, tree) = (self.group(), &self.tree);
+        let alone = tree.quotas.iter().filter(|(directory, _)| !tree.shares.contains_key(directory));
+        let shares: Vec<(InodeId, Share)> = alone
+            .map(|(directory, quota)| {
+                let left =
+                    |limit, [used]: [i64; 1]| if is_limit(limit) { limit.saturating_sub(used) } else { 0 };
+                let free = quota.limits.zip([&quota.used], left);
+                (*directory, Share { allowed: [(own, quota.used)].into(), free, ..Share::default() })
+            })
+            .collect();
+        for (directory, share) in shares {
+            self.set_share(directory, Some(share));
+        }
+    }
+
+    /// What a directory counts for in this group: one group of several counts directories, which all have.
+    pub(crate) fn directory_amounts(&self) -> Amounts {
+        if self.group() == GroupId::ROOT { Amounts::ONE_INODE } else { Amounts::default() }
     }
 
     /// Adds to what is used below a directory.

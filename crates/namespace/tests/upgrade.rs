@@ -34,6 +34,7 @@ fn an_image_of_version_1_is_the_same_tree() -> FsResult<()> {
         renewals: None,
         looks: None,
         told: None,
+        room: None,
     };
     let status = |path: &str| get_file_info::get(&ns, &ctx, path).ok().flatten();
     let file = status("/a/b/f").unwrap_or_else(|| panic!("/a/b/f is there"));

@@ -290,6 +290,7 @@ mod tests {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         };
         let request = ops::mkdirs::Request {
             path: path.into(),

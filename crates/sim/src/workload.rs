@@ -53,6 +53,7 @@ impl Workload {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         };
         let facts = GivenFacts::all_finished();
         let (name, request): (_, Request) = match choice {

@@ -32,6 +32,7 @@ impl<'a> Look<'a> {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         }
     }
 

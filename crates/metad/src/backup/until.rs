@@ -260,6 +260,7 @@ fn take_apart(namespace: &mut Namespace) {
         renewals: None,
         looks: None,
         told: None,
+        room: None,
     };
     while let Some(edit) = cleanup::plan(namespace, &context) {
         let TxId { epoch, sn } = namespace.applied();

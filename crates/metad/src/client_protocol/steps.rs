@@ -99,6 +99,7 @@ fn carry_out<R: Plannable<Outcome: Into<Step>>>(
             || refuse_in_safe_mode(partition, || request.what()),
             || plan(turn, call, request),
         );
+        let lack = turn.take_lack();
         if let Some(questions) = turn.take_unanswered() {
             return Err(go_round(turn, Detour::Ask(questions)));
         }
@@ -106,6 +107,9 @@ fn carry_out<R: Plannable<Outcome: Into<Step>>>(
             && !turn.refuse(|tree| decide::seen(call, tree))
         {
             return Err(go_round(turn, Detour::AskedAnew));
+        }
+        if let Some(lack) = lack.filter(|_| !matches!(decision, Decision::Step(Step::Look(_)))) {
+            return Err(go_round(turn, Detour::Allot(lack)));
         }
         let step = match decision {
             Decision::Step(Step::Look(question)) => return Ok(Ran::Look(question)),
@@ -150,7 +154,12 @@ pub fn follow<R: Plannable<Outcome: Into<Step>>>(
 ) -> FsResult<End> {
     refuse_in_safe_mode(turn.partition(), || request.what())?;
     loop {
-        let step = plan(turn, call, request)?;
+        let planned = plan(turn, call, request);
+        // A plan that lacks something of a quota has come to nothing.
+        if let Some(lack) = turn.take_lack() {
+            return Err(go_round(turn, Detour::Allot(lack)));
+        }
+        let step = planned?;
         if let Some(end) = take(turn, step) {
             return Ok(end);
         }

@@ -25,3 +25,4 @@ pub use drive::{apply, carry_on, connect, pump, run};
 pub use home_side::Judged;
 pub use root_side::op_of;
 pub use side::{AnswerLater, Directories};
+pub use waiting::name_of;

@@ -130,7 +130,7 @@ impl RootSide {
         let op = op_of(&call);
         let mut by_home: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
         for question in questions {
-            by_home.entry(tree.home_of(question.directory())).or_default().push(question);
+            by_home.entry(question.group(tree)).or_default().push(question);
         }
         if self.asked.questions(op).is_some() {
             self.root.ask_anew(now, op, asks_of(&by_home));

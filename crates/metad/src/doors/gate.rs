@@ -4,6 +4,7 @@
 
 use super::{decide::Looked, gather, send::send_on};
 use crate::{
+    allowances::ask,
     core::Core,
     directories::{self, Judged, Known},
     partition::turn::{Detour, Turn},
@@ -27,6 +28,7 @@ pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: &Call, reply: Replie
     let Some(looked) = Looked::at(call) else { return Some(reply) };
     // The entries that the root group has told to be visible come first.
     directories::apply(turn, turn.epoch());
+    turn.has_asked(core.allowances.since(call));
     let kind = if looked.method.kind == Kind::Edit { CallKind::Plan } else { CallKind::Read };
     let tree = turn.namespace();
     let marks = |seen: &mut Vec<Mark>| looked.home_call.seen(tree, seen);
@@ -57,6 +59,7 @@ pub fn go_round(core: &Arc<Core>, turn: &Turn<'_>, detour: Detour, call: Call, r
     let directories = &core.partition.directories;
     match detour {
         Detour::Elsewhere(group) => send_on(core, group, call, reply),
+        Detour::Allot(lack) => ask::ask(core, &lack, call, reply),
         Detour::AskedAnew => {
             let back = directories.wait_again(call, reply);
             directories::carry_on(&core.partition, back.into_iter().collect());

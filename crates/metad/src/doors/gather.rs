@@ -71,32 +71,19 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
     };
     // Each group is told that it is asked for its part.
     let call = Call { is_part: true, is_forwarded: false, ..call };
-    let questions = questions_of(&call);
-    let last = questions.len() - 1;
     let gathering = Arc::new(Mutex::new(Gathering {
-        waiting: groups.len() * questions.len(),
+        waiting: groups.len(),
         parts: Parts::new(),
         refusal: None,
         merge,
         reply: Some(reply.unwatched()),
     }));
     for group in groups {
-        for (order, question) in questions.iter().enumerate() {
-            let gathering = gathering.clone();
-            let take = move |answer| gathering.lock().take(group, order, order == last, answer);
-            ask(core, group, question.clone(), Replier::captured(take));
-        }
+        let gathering = gathering.clone();
+        let take = move |answer| gathering.lock().take(group, answer);
+        ask(core, group, call.clone(), Replier::captured(take));
     }
     None
-}
-
-/// The questions to each group; the answers to the last one count, and a refusal of any. The numbers of files and of directories are told apart in
-/// a summary only, and who may ask for a usage is checked more strictly.
-fn questions_of(call: &Call) -> Vec<Call> {
-    match call.method {
-        "getQuotaUsage" => vec![call.clone(), Call { method: "getContentSummary", ..call.clone() }],
-        _ => vec![call.clone()],
-    }
 }
 
 fn ask(core: &Arc<Core>, group: GroupId, part: Call, reply: Replier) {
@@ -138,17 +125,16 @@ fn answer_own(core: &Arc<Core>, part: Call, reply: Replier) {
 struct Gathering {
     waiting: usize,
     parts: Parts,
-    /// The refusal of the first question that was refused, by the first group; that is the root group.
-    refusal: Option<((usize, GroupId), RpcError)>,
+    /// The refusal of the first group that has refused; that may be the root group.
+    refusal: Option<(GroupId, RpcError)>,
     merge: Merge,
     reply: Option<Replier>,
 }
 
 impl Gathering {
-    fn take(&mut self, group: GroupId, order: usize, counts: bool, answer: Answer) {
+    fn take(&mut self, group: GroupId, answer: Answer) {
         match answer.result {
-            Ok(part) if counts => _ = self.parts.insert(group, part),
-            Ok(_) => {}
+            Ok(part) => _ = self.parts.insert(group, part),
             Err(no_response) => {
                 let refusal = match no_response {
                     NoResponse::Refused(error) => error,
@@ -156,8 +142,8 @@ impl Gathering {
                         "Group {group} has not answered; try again in a moment."
                     ))),
                 };
-                if self.refusal.as_ref().is_none_or(|(of, _)| (order, group) < *of) {
-                    self.refusal = Some(((order, group), refusal));
+                if self.refusal.as_ref().is_none_or(|(of, _)| group < *of) {
+                    self.refusal = Some((group, refusal));
                 }
             }
         }
@@ -203,37 +189,44 @@ fn summed(parts: Parts) -> Result<p::ContentSummaryProto, prost::DecodeError> {
         sum.length += part.length;
         sum.file_count += part.file_count;
         sum.space_consumed += part.space_consumed;
-        let of_part = part.type_quota_infos.unwrap_or_default().type_quota_info;
-        match &mut sum.type_quota_infos {
-            Some(infos) => {
-                for info in of_part {
-                    let same = infos.type_quota_info.iter_mut().find(|known| known.r#type == info.r#type);
-                    if let Some(known) = same {
-                        known.consumed += info.consumed;
-                    }
-                }
-            }
-            None if of_part.is_empty() => {}
-            None => sum.type_quota_infos = Some(p::StorageTypeQuotaInfosProto { type_quota_info: of_part }),
-        }
+        add_types(&mut sum.type_quota_infos, part.type_quota_infos);
     }
     Ok(sum.unwrap_or_default())
+}
+
+/// Adds what is used on each medium. The limits are the same in all groups.
+fn add_types(sum: &mut Option<p::StorageTypeQuotaInfosProto>, part: Option<p::StorageTypeQuotaInfosProto>) {
+    let Some(part) = part.filter(|part| !part.type_quota_info.is_empty()) else { return };
+    let Some(sum) = sum else {
+        *sum = Some(part);
+        return;
+    };
+    for info in part.type_quota_info {
+        match sum.type_quota_info.iter_mut().find(|known| known.r#type == info.r#type) {
+            Some(known) => known.consumed += info.consumed,
+            None => sum.type_quota_info.push(info),
+        }
+    }
 }
 
 fn content_summary(parts: Parts) -> Result<Bytes, prost::DecodeError> {
     Ok(p::GetContentSummaryResponseProto { summary: summed(parts)? }.encode_to_vec().into())
 }
 
+/// The root group has counted the directories, and each group its files.
 fn quota_usage(parts: Parts) -> Result<Bytes, prost::DecodeError> {
-    let sum = summed(parts)?;
-    let usage = p::QuotaUsageProto {
-        file_and_directory_count: sum.file_count + sum.directory_count,
-        quota: sum.quota,
-        space_consumed: sum.space_consumed,
-        space_quota: sum.space_quota,
-        type_quota_infos: sum.type_quota_infos,
-    };
-    Ok(p::GetQuotaUsageResponseProto { usage }.encode_to_vec().into())
+    let mut sum: Option<p::QuotaUsageProto> = None;
+    for part in parts.into_values() {
+        let part = p::GetQuotaUsageResponseProto::decode(part)?.usage;
+        let Some(sum) = &mut sum else {
+            sum = Some(part);
+            continue;
+        };
+        sum.file_and_directory_count += part.file_and_directory_count;
+        sum.space_consumed += part.space_consumed;
+        add_types(&mut sum.type_quota_infos, part.type_quota_infos);
+    }
+    Ok(p::GetQuotaUsageResponseProto { usage: sum.unwrap_or_default() }.encode_to_vec().into())
 }
 
 /// All groups have the same data servers, whose capacity counts once; each has its own blocks.

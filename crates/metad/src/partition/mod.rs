@@ -216,6 +216,12 @@ impl Partition {
         self.blocks.lock().heard_within(limit_ms, self.moment())
     }
 
+    /// The caller for the service's own work: the superuser.
+    pub fn service_caller(&self) -> Caller {
+        let access = &self.config.limits.access;
+        Caller::simple(&access.superuser, &[&access.supergroup])
+    }
+
     /// The context of a read.
     pub fn context<'a>(&'a self, caller: &'a Caller, origin: Option<CallOrigin>) -> Context<'a> {
         Context {
@@ -228,6 +234,7 @@ impl Partition {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         }
     }
 

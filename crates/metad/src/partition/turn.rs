@@ -5,7 +5,8 @@ use crate::{older_answers::Older, settle::tell_ahead};
 use ::blocks::Location;
 use base::{
     Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, GroupId, InodeId, LogPoint, Moment, Sn,
-    Timestamp, TxId, directory_log::Mark,
+    Timestamp, TxId,
+    directory_log::{Dix, Mark},
 };
 use bytes::Bytes;
 use dirlog::OpId;
@@ -14,6 +15,7 @@ use namespace::{
     Applied, BlockChange, BlockFacts, Context, Edit, Looks, Namespace, Renewals, RetryLookup, Watch,
     older_calls::Noted,
     questions::{Question, Told},
+    shares::{Lack, Room},
 };
 use serving::{Tree, Until};
 use std::sync::Arc;
@@ -33,11 +35,6 @@ pub struct Finished {
     /// The replies whose edits never reached the log.
     pub unreleased: Vec<(Until, Release)>,
     pub orphans_left: bool,
-}
-
-/// The caller for the service's own work: the superuser.
-fn service_caller(partition: &Partition) -> Caller {
-    Caller::simple(&partition.config.limits.access.superuser, &[&partition.config.limits.access.supergroup])
 }
 
 pub struct Turn<'a> {
@@ -67,6 +64,8 @@ pub struct Turn<'a> {
     told: Option<Told>,
     /// The operation for which they hold that.
     op: Option<OpId>,
+    /// What is known of the call that is being carried out about quotas that groups share.
+    room: Room,
     /// The call that is being carried out is not answered now.
     detour: Option<Detour>,
 }
@@ -77,6 +76,8 @@ pub enum Detour {
     Ask(Vec<Question>),
     /// What they have told is void: they are asked anew.
     AskedAnew,
+    /// The root group has to give this group, or others, more of a quota.
+    Allot(Lack),
     /// Another group decides it now.
     Elsewhere(GroupId),
 }
@@ -101,6 +102,7 @@ impl<'a> Turn<'a> {
             rests_on: Until::NOW,
             told: None,
             op: None,
+            room: Room::default(),
             detour: None,
         }
     }
@@ -112,12 +114,23 @@ impl<'a> Turn<'a> {
         let result = carry_out(self);
         self.older = Older::Nothing;
         (self.told, self.op, self.detour) = (None, None, None);
+        self.room = Room::default();
         result
     }
 
     /// The call that is carried out next changes directories perhaps, and may ask homes; `op` and `told` if they were asked for it before.
     pub fn may_ask(&mut self, op: Option<OpId>, told: Told) {
         (self.op, self.told) = (op, Some(told));
+    }
+
+    /// The call that is carried out next has asked for more of a quota, and was answered with this entry of the directory log.
+    pub fn has_asked(&mut self, since: Option<Dix>) {
+        self.room = Room::since(since);
+    }
+
+    /// What the last plan lacks of a quota. Whatever it came to is of no use then.
+    pub fn take_lack(&self) -> Option<Lack> {
+        self.room.take_lack()
     }
 
     /// The questions that the last plan has to have answered.
@@ -204,7 +217,7 @@ impl<'a> Turn<'a> {
     /// Plans for the service itself.
     pub fn plan_own<T>(&self, plan: impl FnOnce(&Namespace, &Context<'_>, &dyn BlockFacts) -> T) -> T {
         let renewals = self.partition.renewals.lock();
-        self.plan_with(&service_caller(self.partition), None, 0, &renewals, plan)
+        self.plan_with(&self.partition.service_caller(), None, 0, &renewals, plan)
     }
 
     fn plan_with<T>(
@@ -225,6 +238,7 @@ impl<'a> Turn<'a> {
             renewals: Some(renewals),
             looks: self.looks.as_ref().filter(|_| origin.is_some()),
             told: self.told.as_ref().filter(|_| origin.is_some()),
+            room: Some(&self.room).filter(|_| origin.is_some()),
         };
         plan(&self.tree.namespace, &context, &Facts { partition: self.partition })
     }

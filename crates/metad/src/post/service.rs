@@ -1,7 +1,7 @@
 //! Carries out what other groups' actives send, and tells them where blocks of this group's pool are, and what only this group knows of its directories.
 
 use super::ways::is_proved;
-use crate::{client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
+use crate::{allowances::serve, client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::Reader;
 use base::{Block, BlockId, GroupId, InodeId};
 use bytes::Bytes;
@@ -32,6 +32,9 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     };
     if !core.partition.member.is_serving() {
         return reply.ok(&elsewhere());
+    }
+    if let Some(lack) = request.allot {
+        return serve::call(core, &lack, call, reply);
     }
     if !request.directories.is_empty() {
         return tell_directories(core, &request.directories, reply);
@@ -75,7 +78,8 @@ fn check(core: &Core, request: &PostRequestProto) -> Result<GroupId, RpcError> {
         return refuse(format!("what is for {} came to {}", request.scope, core.scope));
     }
     let from = GroupId(request.group);
-    if !from.is_possible() || from == core.cluster.group {
+    // The root group's active asks itself for an allowance.
+    if !from.is_possible() || from == core.cluster.group && request.allot.is_none() {
         return refuse(format!("group {from} is no other group"));
     }
     if request.blocks.len() > BLOCKS_MAX {

@@ -33,6 +33,8 @@ pub struct Question {
     pub blocks: Vec<u64>,
     pub directories: Vec<u64>,
     pub host: Option<String>,
+    /// What a group lacks of a quota; for the root group.
+    pub allot: Option<Bytes>,
 }
 
 /// Whether the question is from somebody who knows the cluster's secret.
@@ -49,6 +51,8 @@ fn with_parts<T>(request: &PostRequestProto, take: impl FnOnce(&[&[u8]]) -> T) -
     let mut parts: Vec<&[u8]> = vec![request.scope.as_bytes()];
     parts.extend(counts.iter().map(|count| &count[..]));
     parts.extend([&blocks[..], &directories[..], host]);
+    // A question of an older release has none, and the same parts as ever.
+    parts.extend(request.allot.iter().flat_map(|lack| [&b"allot"[..], lack]));
     parts.extend(request.messages.iter().map(|message| &message[..]));
     take(&parts)
 }
@@ -74,19 +78,7 @@ impl Ways {
             neighbour.look_again();
             return Err(format!("the active of group {group} is not known"));
         };
-        let Question { messages, blocks, directories, host } = question;
-        let mut request = PostRequestProto {
-            scope: cluster::scope(&self.cluster_id, group),
-            group: self.group.0,
-            member: self.me.0,
-            messages,
-            blocks,
-            host,
-            mac: Bytes::new(),
-            directories,
-        };
-        let mac = with_parts(&request, |parts| Bytes::copy_from_slice(&self.secret.sign(PURPOSE, parts)));
-        request.mac = mac;
+        let request = self.request(group, question);
         let client = self.client(group, &address);
         let answer = tokio::time::timeout(CALL_TIMEOUT, client.call("post", &request)).await;
         let failed = match answer {
@@ -102,6 +94,24 @@ impl Ways {
         };
         neighbour.look_again();
         Err(failed)
+    }
+
+    /// A question with its proof.
+    pub fn request(&self, group: GroupId, question: Question) -> PostRequestProto {
+        let Question { messages, blocks, directories, host, allot } = question;
+        let mut request = PostRequestProto {
+            scope: cluster::scope(&self.cluster_id, group),
+            group: self.group.0,
+            member: self.me.0,
+            messages,
+            blocks,
+            host,
+            mac: Bytes::new(),
+            directories,
+            allot,
+        };
+        request.mac = with_parts(&request, |parts| Bytes::copy_from_slice(&self.secret.sign(PURPOSE, parts)));
+        request
     }
 
     fn client(&self, group: GroupId, address: &str) -> Client {

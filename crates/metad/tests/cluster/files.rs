@@ -8,7 +8,10 @@ use super::{
 use base::{CallId, ClientId};
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{CallError, CallIdentity, Client, ClientOptions};
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 pub const HOLDER: &str = "DFSClient_group_1";
 
@@ -36,6 +39,40 @@ pub fn numbered(call: i32) -> CallIdentity {
 /// A call once more.
 pub fn repeated(call: i32) -> CallIdentity {
     CallIdentity { retry_count: 1, ..numbered(call) }
+}
+
+/// Calls at one door after another until there is an answer or a refusal, always under one name.
+pub async fn insist<Q: prost::Message, A: prost::Message + Default + prost::Name>(
+    door: &impl Fn(usize) -> SocketAddr,
+    at: &mut usize,
+    name: ClientId,
+    call: i32,
+    method: &'static str,
+    request: &Q,
+) -> Result<A, CallError> {
+    let mut identity = numbered(call);
+    let began = Instant::now();
+    loop {
+        *at += 1;
+        let client = client_at(door(*at), name);
+        let answer =
+            tokio::time::timeout(Duration::from_secs(3), client.call_as(identity, method, request)).await;
+        match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                let is_passing = !matches!(error, CallError::Remote { .. })
+                    || ["Standby", "Retriable", "gave up"].iter().any(|passing| text.contains(passing));
+                if !is_passing {
+                    return Err(error);
+                }
+            }
+            Err(_) => {}
+        }
+        assert!(began.elapsed() < Duration::from_secs(50), "{method} is not answered");
+        identity.retry_count += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// A data server that every member knows.

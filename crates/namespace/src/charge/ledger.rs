@@ -4,10 +4,12 @@ use super::{Charge, Found};
 use crate::{
     Context, Namespace,
     looks::Counted,
+    questions::FileFact,
     quota::{Amounts, Quota},
+    shares::{ByGroup, Lack, Room, Share, sum},
     store::NONE,
 };
-use base::{FsError, InodeId, StorageType};
+use base::{FsError, GroupId, InodeId, POLICY_UNSPECIFIED, StorageType};
 use std::collections::BTreeMap;
 
 pub(crate) struct Ledger<'ns> {
@@ -79,20 +81,154 @@ impl<'ns> Ledger<'ns> {
         }
     }
 
+    /// The quotas above a directory, up to the first directory that is `end` or above it.
+    fn quotas_below(&self, directory: u32, end: Option<u32>) -> Vec<(u32, InodeId, &'ns Quota)> {
+        self.quotas_above(directory).take_while(|(at, _, _)| !self.is_from(*at, end)).collect()
+    }
+
     /// HDFS's `verifyQuota`: whether a directory and those above it, up to `end`, have room for so much more
     /// than was charged before. The innermost that has not is named.
     pub fn verify(&mut self, directory: u32, more: Amounts, end: Option<u32>) {
         if self.refusal.is_some() || more.adds_nothing() {
             return;
         }
-        let below_end = self.quotas_above(directory).take_while(|(at, _, _)| !self.is_from(*at, end));
-        for (at, id, quota) in below_end {
-            let mut used = quota.used;
-            used += self.charges.get(&id).copied().unwrap_or_default();
-            if let Some(exceeded) = exceeded(&quota.limits, &used, &more) {
-                self.refusal = Some(exceeded.error(&self.ns.tree.path_of(at)));
+        for (at, id, quota) in self.quotas_below(directory, end) {
+            let charged = self.charges.get(&id).copied().unwrap_or_default();
+            let refusal = match self.ns.tree.shares.get(&id) {
+                None => {
+                    let mut used = quota.used;
+                    used += charged;
+                    self.exceeded(at, &quota.limits, &used, &more)
+                }
+                Some(share) => self.of_share(at, quota, share, charged, &more),
+            };
+            if refusal.is_some() {
+                self.refusal = refusal;
                 return;
             }
+        }
+    }
+
+    fn exceeded(&self, at: u32, limits: &Amounts, used: &Amounts, more: &Amounts) -> Option<FsError> {
+        Some(exceeded(limits, used, more)?.error(&self.ns.tree.path_of(at)))
+    }
+
+    /// Whether this group may use so much more of a quota that it shares with others. It is refused by what all groups have told, if that is newer than the
+    /// call and nothing has changed here since; otherwise the call lacks something, and the error reaches nobody.
+    fn of_share(
+        &self,
+        at: u32,
+        quota: &Quota,
+        share: &Share,
+        charged: Amounts,
+        more: &Amounts,
+    ) -> Option<FsError> {
+        let own = self.ns.group();
+        let mut used = quota.used;
+        used += charged;
+        let missing = quota.missing(&share.allowed_to(own), &used, more);
+        if missing.is_zero() {
+            return None;
+        }
+        // What the service does of itself no quota refuses.
+        let room = self.ctx.room?;
+        if share.is_news(room.since, own, &quota.used) {
+            let mut all = share.told_sum();
+            all += charged;
+            if let Some(refusal) = self.exceeded(at, &quota.limits, &all, more) {
+                return Some(refusal);
+            }
+        }
+        let mut wanted = charged;
+        wanted += *more;
+        let directory = self.ns.tree.inode(at).id();
+        let (wanted, missing) = ([(own, wanted)].into(), [(own, missing)].into());
+        Some(lacking(room, Lack { directory, wanted, missing }))
+    }
+
+    /// As [`Self::verify`], for a directory that the root group moves with what other groups have in it.
+    pub fn verify_with_others(&mut self, directory: u32, more: Amounts, moved: Counted, end: Option<u32>) {
+        let groups: Vec<GroupId> = self.ns.other_homes().collect();
+        let (ns, ctx) = (self.ns, self.ctx);
+        for (at, id, quota) in self.quotas_below(directory, end) {
+            if self.refusal.is_some() {
+                return;
+            }
+            let Some(share) = ns.tree.shares.get(&id) else { continue };
+            let mut used = quota.used;
+            used += self.charges.get(&id).copied().unwrap_or_default();
+            let (mut wanted, mut missing) = (ByGroup::new(), ByGroup::new());
+            let mut note = |group: GroupId, used: &Amounts, more: Amounts| {
+                wanted.insert(group, more);
+                missing.insert(group, quota.missing(&share.allowed_to(group), used, &more));
+            };
+            note(GroupId::ROOT, &used, more);
+            for group in &groups {
+                let of_group = ctx.used(ns, id, *group);
+                note(*group, &of_group, ctx.amounts(ns, moved.top, *group, moved.policy));
+                used += of_group;
+            }
+            if missing.values().all(Amounts::is_zero) {
+                continue;
+            }
+            // What the others use is held until this is decided.
+            let refusal = self.exceeded(at, &quota.limits, &used, &sum(&wanted));
+            self.refusal =
+                refusal.or_else(|| Some(lacking(ctx.room?, Lack { directory: id, wanted, missing })));
+        }
+    }
+
+    /// What a file of another home counts for that has this name: a rename replaces it. A file that is being written counts without its bytes.
+    pub fn told_amounts(&self, directory: u32, name: &str) -> Amounts {
+        match self.ctx.file(self.ns, directory, name) {
+            FileFact::None => Amounts::default(),
+            FileFact::Busy { .. } => Amounts::ONE_INODE,
+            FileFact::File(file) => {
+                let inherited = self.ns.tree.policy_of(directory);
+                let own = file.storage_policy;
+                file.amounts(if own == POLICY_UNSPECIFIED { inherited } else { own })
+            }
+        }
+    }
+
+    /// As [`Self::verify`], for a file that comes to a home: room for so much more is needed in that group.
+    pub fn verify_in(&mut self, directory: u32, group: GroupId, more: Amounts, end: Option<u32>) {
+        if group == self.ns.group() {
+            return self.verify(directory, more, end);
+        }
+        let (ns, ctx) = (self.ns, self.ctx);
+        for (at, id, quota) in self.quotas_below(directory, end) {
+            let Some((share, room)) = ns.tree.shares.get(&id).zip(ctx.room) else { continue };
+            let used = ctx.used(ns, id, group);
+            let missing = quota.missing(&share.allowed_to(group), &used, &more);
+            if missing.is_zero() || self.refusal.is_some() {
+                continue;
+            }
+            let is_news = share.is_news(room.since, group, &used);
+            let refusal =
+                is_news.then(|| self.exceeded(at, &quota.limits, &share.told_sum(), &more)).flatten();
+            let lack =
+                || Lack { directory: id, wanted: [(group, more)].into(), missing: [(group, missing)].into() };
+            self.refusal = refusal.or_else(|| Some(lacking(room, lack())));
+        }
+    }
+
+    /// A file counts on other media than before in this directory and those above it, which no limit refuses. Where groups share a quota the file's group
+    /// needs an allowance for it all the same; if there is none, all groups have to tell what they use, and may use no more than that.
+    pub fn settle(&mut self, directory: u32, group: GroupId, more: Amounts) {
+        if self.refusal.is_some() || more.adds_nothing() {
+            return;
+        }
+        let (ns, ctx) = (self.ns, self.ctx);
+        for (_, id, quota) in self.quotas_above(directory) {
+            let Some((share, room)) = ns.tree.shares.get(&id).zip(ctx.room) else { continue };
+            let used = if group == ns.group() { quota.used } else { ctx.used(ns, id, group) };
+            let missing = quota.missing(&share.allowed_to(group), &used, &more);
+            if missing.is_zero() || share.is_news(room.since, group, &used) || self.refusal.is_some() {
+                continue;
+            }
+            let (wanted, missing) = ([(group, more)].into(), [(group, missing)].into());
+            self.refusal = Some(lacking(room, Lack { directory: id, wanted, missing }));
         }
     }
 
@@ -107,6 +243,16 @@ impl<'ns> Ledger<'ns> {
         }
         false
     }
+}
+
+/// Notes what is lacking, unless something else was found before.
+fn lacking(room: &Room, lack: Lack) -> FsError {
+    if !room.is_lacking() {
+        room.lacks(lack);
+    }
+    FsError::Retry(
+        "Another group of metadata servers has what is left of a quota; try again in a moment.".into(),
+    )
 }
 
 /// A limit that would be exceeded: its kind, its value, and the usage.

@@ -3,12 +3,13 @@
 use super::{delete, ledger::Ledger, seen_by};
 use crate::{
     Namespace,
+    looks::Counted,
     quota::Amounts,
     snapshots::count::Past,
     store::{NONE, children},
     tree::Tree,
 };
-use base::POLICY_UNSPECIFIED;
+use base::{GroupId, POLICY_UNSPECIFIED};
 
 /// A larger subtree that is moved out of where no quota is set is not counted for one that may come. About a
 /// millisecond's worth, by eye.
@@ -49,7 +50,18 @@ pub(crate) fn rename(
         needed -= ledger.amounts(replaced, tree.policy_of(replaced), true, false);
     }
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
-    ledger.verify(destination, needed, end);
+    match ns.is_shared() && ns.group() == GroupId::ROOT && tree.inode(moved).is_directory() {
+        true => {
+            let top = Counted { top: tree.inode(moved).id(), policy: after, is_attached: true, anew: true };
+            ledger.verify_with_others(destination, needed, top, end);
+        }
+        false => ledger.verify(destination, needed, end),
+    }
+    if tree.inode(moved).is_file() {
+        let mut difference = arriving;
+        difference -= leaving;
+        ledger.settle(common_ancestor(tree, source, destination), ns.group(), difference);
+    }
     // As in HDFS, the amount that snapshots keep needs no room.
     ledger.charge(source, kept);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
@@ -83,6 +95,9 @@ pub(crate) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32, p
         policy => policy,
     };
     let difference = change_policy(ns, ledger, target, tree.policy_of(target), after);
+    if tree.inode(target).is_file() {
+        ledger.settle(parent, ns.group(), difference);
+    }
     ledger.charge(parent, difference);
 }
 
@@ -145,7 +160,7 @@ fn of_deleted(ns: &Namespace, directory: u32, before: u8, after: u8) -> Amounts 
     difference
 }
 
-fn common_ancestor(tree: &Tree, one: u32, other: u32) -> u32 {
+pub(crate) fn common_ancestor(tree: &Tree, one: u32, other: u32) -> u32 {
     let up = |from: u32| {
         std::iter::successors(Some(from), |at| Some(tree.inode(*at).parent).filter(|parent| *parent != NONE))
     };

@@ -3,10 +3,9 @@
 use super::ledger::Ledger;
 use crate::{
     Namespace, SnapshotId,
-    quota::Amounts,
+    quota::{Amounts, replicated},
     snapshots::EntryKey,
     store::{NONE, inode::NAMED},
-    usage::replicated,
 };
 use base::InodeId;
 use std::collections::{BTreeMap, BTreeSet};

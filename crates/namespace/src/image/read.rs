@@ -12,6 +12,7 @@ use crate::{
     quota::{Amounts, Quota},
     retry::Origin,
     retry::Record,
+    shares::Share,
     slots::Slots,
     store::block_list::block_digest,
     store::strings::TEXT_BYTES_MAX,
@@ -67,6 +68,7 @@ impl Namespace {
             xattrs: Vec::new(),
             before: Previous::default(),
             quotas: Vec::new(),
+            shares: Vec::new(),
             name: Vec::new(),
             slots: SlotsSeen::default(),
             has_moved_files: false,
@@ -128,6 +130,7 @@ pub(super) struct Image<'a> {
     xattrs: Vec<(InodeId, Arc<Xattrs>)>,
     before: Previous,
     quotas: Vec<(InodeId, Quota)>,
+    pub(super) shares: Vec<(InodeId, Share)>,
     pub(super) name: Vec<u8>,
     slots: SlotsSeen,
     /// A file was read that another group made.
@@ -234,6 +237,7 @@ impl Image<'_> {
                 byte if byte == Section::Level as u8 => self.level()?,
                 byte if byte == Section::DirectoryLog as u8 => self.directory_log()?,
                 byte if byte == Section::Exports as u8 => self.exports()?,
+                byte if byte == Section::Shares as u8 => self.shares()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }
@@ -743,6 +747,7 @@ impl Image<'_> {
 
     fn end(&mut self) -> Result<()> {
         self.attach_quotas()?;
+        self.attach_shares()?;
         self.hand_out_xattrs()?;
         self.section = Section::End;
         if !self.slots.are_empty() && !self.ns.tree.directory_log.slots.are_used() {

@@ -2,7 +2,7 @@
 
 use super::{
     DIRECTORY_LOG, DIRECTORY_LOG_PLACE, EXPORTS_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE,
-    LEVEL_VERSION, MAGIC, Section, UNKNOWN_VERSION, VERSION,
+    LEVEL_VERSION, MAGIC, SHARES_VERSION, Section, UNKNOWN_VERSION, VERSION,
 };
 use crate::{
     codec::{Field, Writer},
@@ -80,6 +80,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.level();
     image.directory_log()?;
     image.exports()?;
+    image.shares()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -349,6 +350,26 @@ impl Image<'_> {
             directory.encode(&mut out);
             let numbers = quota.limits.numbers().chain(quota.used.numbers());
             numbers.for_each(|number| number.encode(&mut out));
+            self.flush_full()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing where no groups share a quota.
+    fn shares(&mut self) -> io::Result<()> {
+        let tree = self.tree;
+        if tree.shares.is_empty() {
+            return Ok(());
+        }
+        self.out().byte(Section::Shares as u8);
+        self.out().byte(SHARES_VERSION);
+        self.out().number(tree.shares.len() as u64);
+        for (directory, share) in tree.shares.iter() {
+            let mut bytes = Vec::new();
+            share.encode(&mut Writer(&mut bytes));
+            let mut out = self.out();
+            directory.encode(&mut out);
+            out.bytes(&bytes);
             self.flush_full()?;
         }
         Ok(())

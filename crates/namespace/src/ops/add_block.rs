@@ -18,8 +18,8 @@ use crate::{
         update_block_for_pipeline,
     },
     plannable::plannable,
+    quota::replicated,
     store::block_list::{LENGTH_LIMIT, Stored},
-    usage::replicated,
 };
 use base::{Block, FsError, FsResult, InodeId};
 

@@ -65,6 +65,7 @@ impl Operation for AddGroupEdit {
 
     fn apply(&self, ns: &mut Namespace, _: &mut Applying<'_>) -> Reply {
         ns.tree.directory_log.groups.insert(self.group);
+        ns.share_quotas();
         Reply::Unit
     }
 }

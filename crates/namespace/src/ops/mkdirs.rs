@@ -176,7 +176,7 @@ impl Operation for MkdirsEdit {
     }
 
     fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
-        charge::add_inodes(ledger, ns.expect(self.parent), self.directories.len());
+        charge::add_directories(ledger, ns, ns.expect(self.parent), self.directories.len());
     }
 
     fn followed(&self, ns: &Namespace) -> Option<Self> {

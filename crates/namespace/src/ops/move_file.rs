@@ -6,7 +6,7 @@
 use crate::{
     Context, Namespace, Reply,
     access::{Access, mode_text},
-    charge::ledger::Ledger,
+    charge::{self, ledger::Ledger, moving},
     codec::{DecodeError, Field, Reader, Writer},
     edit::Edit,
     exports::FileImage,
@@ -14,9 +14,11 @@ use crate::{
     operation::{Applying, Operation},
     ops::allow_snapshot,
     questions::{Busy, FileFact},
+    quota::Amounts,
     resolve::Resolved,
+    store::NONE,
 };
-use base::{FsError, FsResult, GroupId, InodeId};
+use base::{FsError, FsResult, GroupId, InodeId, POLICY_UNSPECIFIED};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct MoveFileEdit {
@@ -177,7 +179,46 @@ pub(crate) fn plan(
     Edit::plan(ns, ctx, edit)
 }
 
+/// What a file counts for.
+struct Moving {
+    /// Where it was.
+    leaving: Amounts,
+    /// Where it comes to.
+    arriving: Amounts,
+}
+
 impl MoveFileEdit {
+    fn amounts(&self, ns: &Namespace) -> Moving {
+        let below = |directory: InodeId| match (self.file.storage_policy, ns.handle(directory)) {
+            (POLICY_UNSPECIFIED, Some(directory)) => ns.tree.policy_of(directory),
+            (policy, _) => policy,
+        };
+        Moving {
+            leaving: self.file.amounts(below(self.source)),
+            arriving: self.file.amounts(below(self.destination)),
+        }
+    }
+
+    /// The new home may use of the quotas above both directories what the old one used for the file.
+    fn move_allowances(&self, ns: &mut Namespace) {
+        if ns.tree.shares.is_empty() {
+            return;
+        }
+        let Moving { leaving, .. } = self.amounts(ns);
+        let (source, destination) = (ns.expect(self.source), ns.expect(self.destination));
+        let mut at = moving::common_ancestor(&ns.tree, source, destination);
+        while at != NONE {
+            let inode = ns.tree.inode(at);
+            let (id, parent) = (inode.id(), inode.parent);
+            if let Some(mut share) = ns.tree.shares.get(&id).cloned() {
+                *share.allowed.entry(self.from).or_default() -= leaving;
+                *share.allowed.entry(self.to).or_default() += leaving;
+                ns.set_share(id, Some(share));
+            }
+            at = parent;
+        }
+    }
+
     /// Whether this tree has what the edit says of this group.
     fn fits(&self, ns: &Namespace) -> bool {
         let child = |directory: InodeId, name: &str| {
@@ -215,14 +256,38 @@ impl Operation for MoveFileEdit {
         [self.source, self.destination].into_iter().for_each(add);
     }
 
-    /// Several groups have no quotas yet.
-    fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {}
+    /// Each of the two groups charges its part. The root group looks whether the new home may use so much more below the closest common ancestor.
+    fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
+        let (source, destination) = (ns.expect(self.source), ns.expect(self.destination));
+        let Moving { leaving, arriving } = self.amounts(ns);
+        let replaced = self.replaced.and_then(|replaced| ns.handle(replaced));
+        if ns.group() == GroupId::ROOT && ledger.is_charged(destination) {
+            let mut more = arriving;
+            more -= match replaced {
+                Some(replaced) => ledger.amounts(replaced, ns.tree.policy_of(replaced), true, false),
+                None => ledger.told_amounts(destination, &self.name),
+            };
+            let end = moving::common_ancestor(&ns.tree, source, destination);
+            ledger.verify_in(destination, self.to, more, Some(end));
+            let mut difference = arriving;
+            difference -= leaving;
+            ledger.settle(end, self.to, difference);
+        }
+        if ns.group() == self.from {
+            ledger.charge(source, -leaving);
+        }
+        if ns.group() == self.to {
+            replaced.into_iter().for_each(|replaced| charge::delete(ns, ledger, replaced));
+            ledger.charge(destination, arriving);
+        }
+    }
 
     fn followed(&self, ns: &Namespace) -> Option<Self> {
         self.fits(ns).then(|| self.clone())
     }
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
+        self.move_allowances(ns);
         let own = ns.group();
         if own == self.from {
             let (file, source) = (ns.expect(self.file.inode), ns.expect(self.source));

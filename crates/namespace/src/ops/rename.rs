@@ -184,6 +184,7 @@ impl Operation for RenameEdit {
         let moved = ns.expect(self.inode);
         let destination = ns.expect(self.destination);
         let source = ns.tree.inode(moved).parent;
+        let policy = ns.tree.policy_of(moved);
         if let Some(replaced) = self.replaced {
             let replaced = ns.expect(replaced);
             ns.unlink(replaced);
@@ -193,6 +194,9 @@ impl Operation for RenameEdit {
         ns.set_modified(source, applying.time);
         if destination != source {
             ns.set_modified(destination, applying.time);
+        }
+        if ns.tree.inode(moved).is_directory() && ns.tree.policy_of(moved) != policy {
+            ns.recount_media(moved);
         }
         if self.answers { Reply::Bool(true) } else { Reply::Unit }
     }

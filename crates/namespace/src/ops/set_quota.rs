@@ -12,9 +12,11 @@ use crate::{
     footprint::Marks,
     looks::Counted,
     operation::{Applying, Operation},
+    ops::allot::{self, AllotEdit},
     plannable::plannable,
     quota::{Amounts, Quota},
     resolve::{Purpose, Resolved, resolve},
+    shares::ByGroup,
 };
 use base::{FsError, FsResult, InodeId, StorageType};
 
@@ -60,12 +62,19 @@ pub fn check_privilege(ctx: &Context<'_>, req: &Request) -> FsResult<()> {
     Ok(())
 }
 
+/// The decision of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Alone(Planned<SetQuotaEdit>),
+    /// Several groups share the quota.
+    Shared(Edit<AllotEdit>),
+}
+
 /// # Errors
 /// Those of [`check_privilege`]; the path cannot be resolved or does not exist (see [`crate::ops`]).
 /// [`FsError::PathIsNotDirectory`] if it is a file, [`FsError::InvalidArgument`] if a limit is below -1 or the storage
-/// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names,
-/// [`FsError::Unsupported`] if several groups share the namespace.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planned<SetQuotaEdit>> {
+/// type has no quota, [`FsError::UnsupportedAction`] if the storage type comes with a limit of names.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> {
     check_privilege(ctx, req)?;
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
@@ -78,10 +87,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     let before = known.map_or(default, |quota| quota.limits);
     let limits = changed(req, &before, is_root);
     if limits == before {
-        return Ok(Planned::NoChange(Reply::Unit));
+        return Ok(Plan::Alone(Planned::NoChange(Reply::Unit)));
     }
-    // Nobody has to be refused who lifts a limit that is not there.
-    ns.refuse_if_shared("Quotas")?;
+    let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
+    if is_limited && ns.is_shared() {
+        let edit = allot::hand_out(ns, ctx, inode.id(), limits, &ByGroup::new());
+        return Ok(Plan::Shared(Edit::plan(ns, ctx, edit)?));
+    }
     let used = || match known {
         Some(quota) => quota.used,
         None => {
@@ -89,10 +101,9 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
             ns.amounts_for(ctx, Counted { top: inode.id(), policy, is_attached: true, anew: false })
         }
     };
-    let is_limited = limits != default && (is_root || limits.numbers().any(|limit| limit >= 0));
     let quota = is_limited.then(|| Quota { limits, used: used() });
     let edit = SetQuotaEdit { directory: inode.id(), quota };
-    Ok(Planned::Edit(Edit::plan(ns, ctx, edit)?))
+    Ok(Plan::Alone(Planned::Edit(Edit::plan(ns, ctx, edit)?)))
 }
 
 /// HDFS's `getQuotaCommand`.
@@ -153,7 +164,7 @@ fn changed(req: &Request, before: &Amounts, is_root: bool) -> Amounts {
     limits
 }
 
-plannable! { Request by plan => Planned<SetQuotaEdit>, (path) "Cannot set quota on {path}" }
+plannable! { Request by plan => Plan, (path) "Cannot set quota on {path}" }
 
 impl Operation for SetQuotaEdit {
     fn answer(&self) -> Option<Reply> {
@@ -161,11 +172,17 @@ impl Operation for SetQuotaEdit {
     }
 
     fn mark(&self, marks: &mut Marks<'_>) {
-        marks.status(self.directory);
+        // What is planned below rests on it.
+        marks.passage(self.directory);
     }
 
     fn changed(&self, _: &Namespace, add: &mut dyn FnMut(InodeId)) {
         add(self.directory);
+    }
+
+    /// Groups lift a quota together. They set one by handing out allowances: [`crate::ops::allot`].
+    fn followed(&self, ns: &Namespace) -> Option<Self> {
+        (self.quota.is_none() && ns.has_directory(self.directory)).then(|| self.clone())
     }
 
     fn charge(&self, _: &Namespace, _: &mut Ledger<'_>) {

@@ -12,8 +12,8 @@ use crate::{
     ops::create,
     outbox::Order,
     plannable::plannable,
+    quota::replicated,
     resolve::{Purpose, resolve},
-    usage::replicated,
 };
 use base::{FsResult, InodeId};
 

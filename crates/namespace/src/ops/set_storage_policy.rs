@@ -122,6 +122,9 @@ impl Operation for SetStoragePolicyEdit {
         let target = ns.expect(self.inode);
         let change = AttributeChange { storage_policy: Some(self.policy), ..AttributeChange::default() };
         ns.set_attributes(target, change);
+        if ns.tree.inode(target).is_directory() {
+            ns.recount_media(target);
+        }
         Reply::Unit
     }
 }

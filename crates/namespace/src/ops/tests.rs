@@ -39,6 +39,7 @@ fn a_plan_can_be_made_again() {
         renewals: None,
         looks: None,
         told: None,
+        room: None,
     };
     let request = Request::from(set_permission::Request { path: "/".into(), permission: 0o700 });
     let plan = || request.plan(&ns, &ctx, &GivenFacts::all_finished());

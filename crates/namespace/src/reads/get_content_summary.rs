@@ -3,11 +3,10 @@
 use crate::{
     Context, Namespace, Sight, SnapshotId, Walkable,
     access::{Access, READ_EXECUTE},
-    quota::{Amounts, TYPES},
+    quota::{Amounts, TYPES, replicated},
     readable::readable,
     resolve::{Purpose, resolve},
     snapshots::EntryKey,
-    usage::replicated,
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED};
 

@@ -60,7 +60,14 @@ impl Walkable for Request {
             }
         }
         let Progress::Counting(walk) = progress else { return Ok(None) };
-        Ok(walk.step(ns, ctx)?.map(|summary| LimitsAndUsage { limits: summary.limits, used: summary.used() }))
+        Ok(walk.step(ns, ctx)?.map(|summary| {
+            let mut used = summary.used();
+            if ns.directory_amounts().is_zero() {
+                // The root group counts the directories, which all groups have.
+                used.inodes = summary.file_count as i64;
+            }
+            LimitsAndUsage { limits: summary.limits, used }
+        }))
     }
 }
 

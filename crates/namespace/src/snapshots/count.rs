@@ -9,9 +9,9 @@ use super::{AFTER_ALL, EntryKey, PastEntry};
 use crate::{
     Context, Namespace, SnapshotId,
     looks::{Answer, Counted, Question},
-    quota::Amounts,
+    quota::{Amounts, replicated},
     store::{NONE, inode::NAMED},
-    usage::{block_bytes, replicated},
+    usage::block_bytes,
 };
 use base::{InodeId, POLICY_UNSPECIFIED};
 use std::collections::BTreeSet;
@@ -204,7 +204,7 @@ impl Counting {
             self.sum += quota.used;
             return false;
         }
-        self.sum += Amounts::ONE_INODE;
+        self.sum += ns.directory_amounts();
         ns.for_each_past(level.inode, |past| match past {
             Past::Deleted(child) => self.stack.push(Level {
                 inode: ns.tree.inode(child).id(),

@@ -3,10 +3,9 @@
 use super::{AFTER_ALL, BEFORE_ALL, EntryKey, PastInode};
 use crate::{
     FileStatus, Namespace, SnapshotId,
-    quota::Amounts,
+    quota::{Amounts, replicated},
     snapshots::Taken,
     store::{attributes::AttributeValues, block_list::Stored, inode::SNAPSHOTTABLE},
-    usage::replicated,
     xattr::Xattrs,
 };
 use base::{InodeId, POLICY_UNSPECIFIED};
@@ -103,7 +102,7 @@ impl Namespace {
             if counted > limit {
                 return Amounts::default();
             }
-            sum += Amounts::ONE_INODE;
+            sum += self.directory_amounts();
             if self.tree.inode(handle).is_file() {
                 let replication = self.attributes_at(handle, Some(at)).replication;
                 sum += replicated(self.length_at(handle, Some(at)) as i64, replication, policy);

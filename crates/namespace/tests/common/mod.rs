@@ -3,6 +3,7 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+pub mod cluster;
 pub mod random_calls;
 pub mod reads;
 
@@ -46,6 +47,8 @@ pub struct World {
     pub holder: String,
     /// Files are created with the directories above them that are missing.
     pub creates_parents: bool,
+    /// Random calls set quotas.
+    pub sets_quotas: bool,
     /// The encoded edits so far.
     pub journal: Vec<Vec<u8>>,
     pub calls: i32,
@@ -87,6 +90,7 @@ impl World {
             renewals: None,
             holder: HOLDER.into(),
             creates_parents: true,
+            sets_quotas: true,
             journal: Vec::new(),
             calls: 0,
             removed: Default::default(),
@@ -117,6 +121,7 @@ impl World {
             renewals: self.renewals.as_ref(),
             looks: None,
             told: None,
+            room: None,
         }
     }
 

@@ -54,7 +54,7 @@ pub fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
         15 => drop(world.set_times(path, dice.below(1 << 40) as i64, -1)),
         16 => drop(world.set_replication(path, 1 + dice.below(3) as u32)),
         17 => drop(world.set_storage_policy(path, Some(["HOT", "COLD"][dice.below(2) as usize]))),
-        18 => drop(world.set_quota(path, 1 + dice.below(1_000) as i64, i64::MAX)),
+        18 if world.sets_quotas => drop(world.set_quota(path, 1 + dice.below(1_000) as i64, i64::MAX)),
         19 => drop(world.allow_snapshot(root)),
         20 => drop(world.create_snapshot(root, name)),
         21 => drop(world.delete_snapshot(root, name)),

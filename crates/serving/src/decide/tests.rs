@@ -81,6 +81,7 @@ impl Member {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         };
         let known = Known {
             origin: &origin,

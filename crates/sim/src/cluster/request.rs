@@ -193,6 +193,7 @@ impl Request {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         })
     }
 }
@@ -210,5 +211,6 @@ pub fn service_context<T>(now: Timestamp, moment: Moment, plan: impl FnOnce(&Con
         renewals: None,
         looks: None,
         told: None,
+        room: None,
     })
 }

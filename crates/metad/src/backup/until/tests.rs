@@ -81,6 +81,7 @@ impl Story {
             renewals: None,
             looks: None,
             told: None,
+            room: None,
         }
     }
 

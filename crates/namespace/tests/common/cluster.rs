@@ -1,0 +1,411 @@
+//! Three groups of one namespace, as far as they have no clocks, disks and networks of their own.
+
+use super::{ALL_FINISHED, Dice, HOLDER, World};
+use base::{
+    Block, BlockId, FsResult, GroupId, InodeId, Level,
+    directory_log::{Dix, Entry},
+};
+use namespace::{
+    BlockChange, Context, Edit, Namespace, Reply, Step,
+    ops::{self, add_group, carry_out, give_slots, note_carried_out, raise_level},
+    outbox::Message,
+    questions::{Question, Told},
+    reads::{get_block_locations, get_file_info},
+    shares::{self, Lack, Room},
+};
+use std::collections::BTreeMap;
+
+pub const GROUPS: [GroupId; 3] = [GroupId(1), GroupId(2), GroupId(3)];
+
+/// A call that has not come to an end after so many plans never does.
+const ROUNDS_MAX: u32 = 12;
+
+/// Three groups whose messages come at once, or in their order and late.
+pub struct Cluster {
+    pub groups: BTreeMap<GroupId, World>,
+    /// The blocks that each group's block map knows, with the replication that it was told.
+    pub maps: BTreeMap<GroupId, BTreeMap<BlockId, u16>>,
+    /// Entries of the directory log that each group has carried out, as a place in the root group's.
+    pub followed: BTreeMap<GroupId, Dix>,
+    /// How often an allowance of a quota was asked for.
+    pub allotted: u64,
+}
+
+/// What a client sees of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub length: u64,
+    pub replication: u16,
+    pub mode: u16,
+    pub owner: String,
+    pub modified: u64,
+    pub xattrs: usize,
+}
+
+impl Cluster {
+    pub fn new(seed: u64) -> Self {
+        let mut root = World::new(seed);
+        root.run(|ns, ctx| raise_level::plan(ns, ctx, Level::NEWEST)).unwrap();
+        for group in &GROUPS[1..] {
+            root.run(|ns, ctx| add_group::plan(ns, ctx, *group)).unwrap();
+            root.run(|ns, ctx| give_slots::plan(ns, ctx, *group)).unwrap();
+        }
+        root.creates_parents = false;
+        let mut groups = BTreeMap::new();
+        for group in &GROUPS[1..] {
+            let mut world = World::of_group(seed, *group);
+            world.ns = root.ns.for_joining(seed + 1, *group).unwrap();
+            world.creates_parents = false;
+            groups.insert(*group, world);
+        }
+        let followed = GROUPS[1..].iter().map(|group| (*group, root.ns.directory_log().dix)).collect();
+        groups.insert(GroupId::ROOT, root);
+        Self { groups, maps: GROUPS.map(|group| (group, BTreeMap::new())).into(), followed, allotted: 0 }
+    }
+
+    pub fn world(&mut self, group: GroupId) -> &mut World {
+        self.groups.get_mut(&group).unwrap()
+    }
+
+    pub fn root(&self) -> &World {
+        &self.groups[&GroupId::ROOT]
+    }
+
+    pub fn id(&self, directory: &str) -> InodeId {
+        let root = self.root();
+        get_file_info::get(&root.ns, &root.context(None), directory).unwrap().unwrap().id
+    }
+
+    pub fn home(&self, directory: &str) -> GroupId {
+        self.root().ns.home_of(self.id(directory))
+    }
+
+    /// Applies an edit in a group, and tells its block map.
+    pub fn apply(&mut self, group: GroupId, edit: Edit) -> Reply {
+        let applied = self.world(group).apply(edit);
+        let map = self.maps.get_mut(&group).unwrap();
+        for change in applied.block_changes {
+            match change {
+                BlockChange::Allocated { block, replication, .. } => {
+                    assert!(map.insert(block.id, replication).is_none());
+                }
+                BlockChange::Removed(block) => {
+                    assert!(map.remove(&block.id).is_some(), "{block} is none of group {group}");
+                }
+                BlockChange::ReplicationChanged { block, to, .. } => {
+                    *map.get_mut(&block).unwrap_or_else(|| panic!("{block} is none of group {group}")) = to;
+                }
+                BlockChange::Moved { .. } | BlockChange::UnknownReplicas(_) => {}
+                BlockChange::Committed { block }
+                | BlockChange::Completed { block }
+                | BlockChange::Restamped { block }
+                | BlockChange::Reopened { block } => {
+                    assert!(map.contains_key(&block.id), "{block} is none of group {group}");
+                }
+            }
+        }
+        applied.reply
+    }
+
+    /// A call that the group decides alone.
+    pub fn at<P>(
+        &mut self,
+        group: GroupId,
+        plan: impl Fn(&Namespace, &Context<'_>) -> FsResult<P>,
+    ) -> FsResult<Reply>
+    where
+        Step: From<P>,
+    {
+        let mut since = None;
+        for _ in 0..ROUNDS_MAX {
+            let room = Room::since(since);
+            let world = self.world(group);
+            world.calls += 1;
+            let context = Context { room: Some(&room), ..world.context(Some(world.origin())) };
+            let planned = plan(&world.ns, &context);
+            if let Some(lack) = room.take_lack() {
+                since = Some(self.allot(&lack));
+                continue;
+            }
+            return match planned?.into() {
+                Step::Edit(edit) => Ok(self.apply(group, edit)),
+                Step::Allocate(edit, _) => Ok(self.apply(group, edit)),
+                Step::NoChange(reply) => Ok(reply),
+                Step::Refused(edit, error) => {
+                    self.apply(group, edit);
+                    Err(error)
+                }
+                other => panic!("{other:?}"),
+            };
+        }
+        panic!("it asks and asks");
+    }
+
+    /// A call that the root group decides, with what homes tell.
+    pub fn at_root<P>(&mut self, plan: impl Fn(&Namespace, &Context<'_>) -> FsResult<P>) -> FsResult<Reply>
+    where
+        Step: From<P>,
+    {
+        let mut told = Told::default();
+        let mut since = None;
+        for _ in 0..ROUNDS_MAX {
+            let room = Room::since(since);
+            let root = self.world(GroupId::ROOT);
+            root.calls += 1;
+            let context =
+                Context { told: Some(&told), room: Some(&room), ..root.context(Some(root.origin())) };
+            let planned = plan(&root.ns, &context);
+            let lack = room.take_lack();
+            if let Some(questions) = told.take_unanswered() {
+                told = self.ask(questions);
+                continue;
+            }
+            if let Some(lack) = lack {
+                told = Told::default();
+                since = Some(self.allot(&lack));
+                continue;
+            }
+            let edit = match planned?.into() {
+                Step::Edit(edit) => edit,
+                Step::NoChange(reply) => return Ok(reply),
+                other => panic!("{other:?}"),
+            };
+            let reply = self.apply(GroupId::ROOT, edit);
+            self.follow();
+            return Ok(reply);
+        }
+        panic!("it asks and asks");
+    }
+
+    /// What groups answer to these questions.
+    fn ask(&self, questions: Vec<Question>) -> Told {
+        let mut told = Told::default();
+        let mut by_group: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
+        for question in questions {
+            by_group.entry(question.group(&self.root().ns)).or_default().push(question);
+        }
+        for (group, questions) in by_group {
+            let ns = &self.groups[&group].ns;
+            let answers = questions.iter().map(|question| ns.tell(question).expect("it is for this group"));
+            assert!(told.take(&questions, &namespace::questions::encode_answers(answers)));
+        }
+        told
+    }
+
+    /// The root group hands out an allowance. Returns the entry with which it did.
+    fn allot(&mut self, lack: &Lack) -> Dix {
+        self.allotted += 1;
+        let lack = shares::decode(&shares::encode(lack)).unwrap();
+        self.at_root(|ns, ctx| Ok(ops::allot::plan(ns, ctx, &lack))).unwrap();
+        self.root().ns.directory_log().dix
+    }
+
+    /// All groups carry out what the root group has ordered.
+    pub fn follow(&mut self) {
+        for group in &GROUPS[1..] {
+            let after = self.followed[group];
+            let (_, entries): (_, Vec<Entry>) =
+                self.root().ns.directory_entries(after, usize::MAX).expect("they are kept");
+            for entry in entries {
+                let change = Edit::decode(&entry.payload).unwrap();
+                let world = self.world(*group);
+                let edit = world.ns.follow(&world.context(None), &change, entry.point());
+                self.apply(*group, edit.unwrap_or_else(|error| panic!("{error}")));
+                self.followed.insert(*group, entry.dix);
+            }
+        }
+    }
+
+    /// Delivers one message, perhaps without its acknowledgement. False: there is none.
+    pub fn deliver(&mut self, dice: &mut Dice) -> bool {
+        let mut waiting: Vec<(GroupId, GroupId, Message)> = Vec::new();
+        for (from, world) in &self.groups {
+            for to in world.ns.groups_with_messages() {
+                let messages = world.ns.messages_to(to).take(2);
+                waiting.extend(messages.map(|message| (*from, to, (**message).clone())));
+            }
+        }
+        if waiting.is_empty() {
+            return false;
+        }
+        let (from, to, message) = &waiting[dice.below(waiting.len() as u64) as usize];
+        let message = Message::from_bytes(&message.to_bytes()).unwrap();
+        let world = self.world(*to);
+        let plan = carry_out::plan(&world.ns, &world.context(None), *from, &message);
+        match plan {
+            carry_out::Plan::Edit(edit) => drop(self.apply(*to, edit.into())),
+            carry_out::Plan::Already => {}
+            carry_out::Plan::Early { last } => {
+                assert!(last + 1 < message.number);
+                return true;
+            }
+            other => panic!("from {from} to {to}, {message:?}: {other:?}"),
+        }
+        if dice.below(4) > 0 {
+            let number = message.number;
+            self.at(*from, |ns, ctx| Ok(note_carried_out::plan(ns, ctx, *to, number))).unwrap();
+        }
+        true
+    }
+
+    pub fn see(&self, path: &str) -> Option<Seen> {
+        let (directory, _) = path.rsplit_once('/').unwrap();
+        let world = &self.groups[&self.home(directory)];
+        see(world, path)
+    }
+
+    /// Every group's pool keeps the blocks of the files that are there, and no other ones.
+    pub fn check(&self, paths: &[String]) {
+        let mut wanted: BTreeMap<GroupId, BTreeMap<BlockId, u16>> =
+            GROUPS.map(|group| (group, BTreeMap::new())).into();
+        for path in paths {
+            let (directory, _) = path.rsplit_once('/').unwrap();
+            let world = &self.groups[&self.home(directory)];
+            let Some(status) = get_file_info::get(&world.ns, &world.context(None), path).unwrap() else {
+                continue;
+            };
+            let blocks = get_block_locations::by_id(&world.ns, status.id).unwrap().blocks;
+            for block in blocks {
+                let group = Namespace::group_of_pool(block.block.id);
+                wanted.get_mut(&group).unwrap().insert(block.block.id, status.replication);
+            }
+        }
+        assert_eq!(self.maps, wanted);
+        for (group, world) in &self.groups {
+            world.ns.check_consistency().unwrap();
+            let mut listed = BTreeMap::new();
+            world.ns.for_each_block(&mut |block, _, replication, _| {
+                assert!(listed.insert(block.id, replication).is_none());
+            });
+            assert_eq!(&listed, &self.maps[group], "what group {group} knows after a restart");
+            assert_eq!(world.ns.messages_waiting(), 0);
+        }
+    }
+
+    /// How many exports there are.
+    pub fn exports(&self) -> u64 {
+        self.groups.values().map(|world| world.ns.exported_files()).sum()
+    }
+}
+
+pub fn see(world: &World, path: &str) -> Option<Seen> {
+    let status = get_file_info::get(&world.ns, &world.context(None), path).unwrap()?;
+    let xattrs = namespace::reads::get_xattrs::get(&world.ns, &world.context(None), path, &[]).unwrap();
+    Some(Seen {
+        length: status.length,
+        replication: status.replication,
+        mode: status.permission,
+        owner: status.owner.into(),
+        modified: status.modified.ms,
+        xattrs: xattrs.len(),
+    })
+}
+
+pub fn rename(source: &str, destination: &str) -> ops::rename::Request {
+    ops::rename::Request { source: source.into(), destination: destination.into() }
+}
+
+pub fn rename2(source: &str, destination: &str, overwrite: bool) -> ops::rename2::Request {
+    let (source, destination) = (source.into(), destination.into());
+    ops::rename2::Request { source, destination, overwrite, to_trash: false }
+}
+
+impl Cluster {
+    /// Directories of all three homes, the same number of each.
+    pub fn directories(&mut self, of_each: usize) -> Vec<String> {
+        let mut found: BTreeMap<GroupId, Vec<String>> = BTreeMap::new();
+        for number in 0.. {
+            if GROUPS.iter().all(|group| found.get(group).is_some_and(|some| some.len() == of_each)) {
+                break;
+            }
+            let path = format!("/d{number}");
+            let request = ops::mkdirs::Request {
+                path: path.clone(),
+                permission: 0o755,
+                unmasked: None,
+                create_parent: true,
+            };
+            self.at_root(|ns, ctx| ops::mkdirs::plan(ns, ctx, &request)).unwrap();
+            let some = found.entry(self.home(&path)).or_default();
+            if some.len() < of_each {
+                some.push(path);
+            }
+        }
+        found.into_values().flatten().collect()
+    }
+
+    /// A file with blocks of these lengths.
+    pub fn write(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        let request = self.world(home).create_request(path, HOLDER);
+        self.at(home, |ns, ctx| ops::create::plan(ns, ctx, &request))?;
+        self.go_on(home, path, None, lengths)
+    }
+
+    pub fn append(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        let request = ops::append::Request {
+            path: path.into(),
+            holder: HOLDER.into(),
+            client_machine: "127.0.0.1".into(),
+            new_block: true,
+        };
+        self.at(home, |ns, ctx| ops::append::plan(ns, ctx, &request, &ALL_FINISHED))?;
+        let last =
+            self.world(home).last_block(path).filter(|block| !self.groups[&home].ns.is_foreign(block.id));
+        self.go_on(home, path, last, lengths)
+    }
+
+    pub fn go_on(&mut self, home: GroupId, path: &str, last: Option<Block>, lengths: &[u64]) -> FsResult<()> {
+        let (holder, path) = (HOLDER.to_owned(), path.to_owned());
+        let mut previous = last;
+        for length in lengths {
+            let request = ops::add_block::Request {
+                path: path.clone(),
+                holder: holder.clone(),
+                previous,
+                inode: InodeId(0),
+            };
+            let plan =
+                |ns: &Namespace, ctx: &Context<'_>| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED);
+            match self.at(home, plan)? {
+                Reply::Block { block, .. } => previous = Some(Block { length: *length, ..block }),
+                other => panic!("{other:?}"),
+            }
+        }
+        let request = ops::complete::Request { path, holder, last: previous, inode: InodeId(0) };
+        let plan = |ns: &Namespace, ctx: &Context<'_>| ops::complete::plan(ns, ctx, &request, &ALL_FINISHED);
+        assert_eq!(self.at(home, plan), Ok(Reply::Bool(true)));
+        Ok(())
+    }
+
+    /// A rename as the group that decides it carries it out.
+    pub fn rename(&mut self, source: &str, destination: &str) -> FsResult<Reply> {
+        let (from, to) = (source.rsplit_once('/').unwrap().0, destination.rsplit_once('/').unwrap().0);
+        let request = rename(source, destination);
+        match self.home(from) == self.home(to) {
+            true => self.at(self.home(from), |ns, ctx| ops::rename::plan(ns, ctx, &request)),
+            false => self.at_root(|ns, ctx| ops::rename::plan(ns, ctx, &request)),
+        }
+    }
+
+    pub fn rename2(&mut self, source: &str, destination: &str, overwrite: bool) -> FsResult<Reply> {
+        let (from, to) = (source.rsplit_once('/').unwrap().0, destination.rsplit_once('/').unwrap().0);
+        let request = rename2(source, destination, overwrite);
+        match self.home(from) == self.home(to) {
+            true => self.at(self.home(from), |ns, ctx| ops::rename2::plan(ns, ctx, &request)),
+            false => self.at_root(|ns, ctx| ops::rename2::plan(ns, ctx, &request)),
+        }
+    }
+
+    pub fn delete(&mut self, path: &str) -> FsResult<Reply> {
+        let request = ops::delete::Request { path: path.into(), recursive: true };
+        self.at(self.home(path.rsplit_once('/').unwrap().0), |ns, ctx| ops::delete::plan(ns, ctx, &request))
+    }
+
+    pub fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<Reply> {
+        let request = ops::set_replication::Request { path: path.into(), replication };
+        let home = self.home(path.rsplit_once('/').unwrap().0);
+        self.at(home, |ns, ctx| ops::set_replication::plan(ns, ctx, &request))
+    }
+}
