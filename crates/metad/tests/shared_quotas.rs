@@ -2,13 +2,13 @@
 
 mod cluster;
 
-use base::{ClientId, GroupId};
+use base::ClientId;
 use cluster::{
-    Cluster, Plan,
     files::{create_request, insist},
-    mkdirs_request, refused, until,
+    mkdirs_request, refused,
+    two::Two,
 };
-use proto::{clover::admin as a, hdfs as p};
+use proto::hdfs as p;
 use rpc::{CallError, Client};
 use std::{
     net::SocketAddr,
@@ -16,67 +16,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-const SECOND: GroupId = GroupId(2);
-/// The first member of the second group.
-const ELEVENTH: u32 = 11;
 const KEEP: u64 = i64::MAX as u64;
 const HOLDER: &str = "DFSClient_quotas_1";
-
-/// Two groups, and a directory `/q` with one of each home below it.
-struct Two {
-    first: Cluster,
-    second: Cluster,
-    homes: [String; 2],
-    /// How many directories a quota of `/q` counts.
-    directories: u64,
-}
-
-impl Two {
-    async fn start(members: u32) -> Self {
-        let (first, active) = Cluster::in_sync(members).await;
-        let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, members).await.in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-        let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
-        first.mkdirs(active, "/q").await;
-        let mut homes = [None, None];
-        let mut directories = 1;
-        while homes.iter().any(Option::is_none) {
-            let path = format!("/q/d{directories}");
-            first.mkdirs(active, &path).await;
-            directories += 1;
-            let home = first.server(active).home_of(&path).expect("it is there");
-            homes[home.0 as usize - 1].get_or_insert(path);
-        }
-        Self { first, second, homes: homes.map(Option::unwrap), directories }
-    }
-
-    fn clients(&self) -> Vec<Client> {
-        let clients = |cluster: &Cluster| -> Vec<Client> {
-            cluster.running().into_iter().map(|member| cluster.client(member)).collect()
-        };
-        [clients(&self.first), clients(&self.second)].concat()
-    }
-
-    /// Both groups have the same directories, quotas and allowances.
-    async fn wait_until_same(&self) {
-        until("both groups have the same directories", async || {
-            let digest = |cluster: &Cluster| {
-                let active = cluster.active(&[])?;
-                Some(cluster.server(active).directories_digest())
-            };
-            digest(&self.first).is_some() && digest(&self.first) == digest(&self.second)
-        })
-        .await;
-    }
-
-    async fn end(self) {
-        self.second.end().await;
-        self.first.end().await;
-    }
-}
 
 async fn set_quota(client: &Client, path: &str, names: u64, space: u64) -> Result<(), CallError> {
     let request = p::SetQuotaRequestProto {
@@ -120,7 +63,7 @@ fn assert_names_exceeded(answer: Result<(), CallError>, quota: u64) {
 /// Each name that fits is allowed in either group, and none that does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn both_groups_together_keep_the_limits_of_a_quota() {
-    let two = Two::start(1).await;
+    let two = Two::start(1, "/q").await;
     let clients = two.clients();
     let quota = two.directories + 6;
     set_quota(&clients[1], "/q", quota, KEEP).await.unwrap();
@@ -149,7 +92,7 @@ async fn both_groups_together_keep_the_limits_of_a_quota() {
 /// Many clients at once, in both groups, until nothing fits any more: not one name is lost to a group that does not need it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_clients_at_once_use_a_quota_up_to_the_last_name() {
-    let two = Two::start(1).await;
+    let two = Two::start(1, "/q").await;
     let quota = two.directories + 101;
     set_quota(&two.clients()[0], "/q", quota, KEEP).await.unwrap();
     let mut writers = Vec::new();
@@ -183,37 +126,17 @@ async fn many_clients_at_once_use_a_quota_up_to_the_last_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_limit_is_exceeded_while_actives_are_killed() {
     const LIMIT: u64 = 30;
-    let mut two = Two::start(3).await;
+    let mut two = Two::start(3, "/q").await;
     let quota = two.directories + LIMIT;
     set_quota(&two.clients()[0], "/q", quota, KEEP).await.unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
     let mut writers = Vec::new();
     for number in 0..4 {
-        let (first, second) = (two.first.addresses(), two.second.addresses());
-        let (base, is_over) = (two.homes[number % 2].clone(), is_over.clone());
-        let door = move |at: usize| {
-            let mut doors: Vec<SocketAddr> = first.lock().unwrap().values().copied().collect();
-            doors.extend(second.lock().unwrap().values().copied());
-            doors[at % doors.len()]
-        };
+        let (base, is_over, door) = (two.homes[number % 2].clone(), is_over.clone(), two.door());
         writers.push(tokio::spawn(async move { work_in(&base, number, door, &is_over).await }));
     }
-    for round in 0..3 {
-        let victims = [vec![1], vec![2], vec![1, 2]][round].clone();
-        let mut killed = Vec::new();
-        for group in victims {
-            let cluster = if group == 1 { &mut two.first } else { &mut two.second };
-            let active = cluster.wait_for_active(&[]).await;
-            cluster.kill(active).await;
-            killed.push((group, active));
-        }
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
-        for (group, member) in killed {
-            let cluster = if group == 1 { &mut two.first } else { &mut two.second };
-            cluster.restart(member).await;
-            let active = cluster.wait_for_active(&[]).await;
-            cluster.wait_in_sync(active, 3).await;
-        }
+    for groups in [&[1][..], &[2], &[1, 2]] {
+        two.kill_actives(groups).await;
     }
     is_over.store(true, Ordering::Release);
     let (mut left, mut made, mut refused) = (0, 0, 0);

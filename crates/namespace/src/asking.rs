@@ -32,7 +32,10 @@ impl Context<'_> {
     pub(crate) fn file(&self, ns: &Namespace, directory: u32, name: &str) -> FileFact {
         let directory = ns.tree.inode(directory).id();
         let asked = self.asked(ns, directory);
-        asked.map_or(FileFact::None, |told| told.ask_file(Question::File { directory, name: name.into() }))
+        let question = Question::File { directory, name: name.into() };
+        asked.map_or(FileFact::None, |told| {
+            told.ask_file(question, |question, at| ns.is_overtaken(question, at))
+        })
     }
 
     /// What another group uses of a directory's quota.
@@ -47,7 +50,9 @@ impl Context<'_> {
 
     fn ask_amounts(&self, ns: &Namespace, question: Question) -> Amounts {
         let told = self.told.filter(|_| ns.group() == GroupId::ROOT);
-        told.map_or(Amounts::default(), |told| told.ask_amounts(question))
+        told.map_or(Amounts::default(), |told| {
+            told.ask_amounts(question, |question, at| ns.is_overtaken(question, at))
+        })
     }
 
     fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {

@@ -186,6 +186,8 @@ impl Namespace {
         let inode = self.tree.inode(handle);
         if inode.is_file() {
             let file = inode.id();
+            // What is ordered about blocks that only snapshots have seen comes first: there is nothing to order about behind that.
+            self.forget_past(handle, changes);
             for group in self.groups_with_exports(handle) {
                 self.give_order(group, Order::Free { file });
             }

@@ -19,7 +19,7 @@ use crate::{
     tree::Counters,
 };
 use base::{
-    FsError, FsResult, GroupId, InodeId, TxId,
+    GroupId, InodeId, TxId,
     directory_log::{Dix, Entry, Mark, Point},
 };
 use bytes::Bytes;
@@ -124,19 +124,6 @@ impl Namespace {
     pub fn kept_directory_entries(&self) -> (u64, usize) {
         let kept = &self.tree.directory_log.kept;
         (kept.len(), kept.bytes())
-    }
-
-    /// Refuses what several groups cannot share yet.
-    ///
-    /// # Errors
-    /// [`FsError::Unsupported`] if other groups hold a part of the namespace.
-    pub(crate) fn refuse_if_shared(&self, what: &str) -> FsResult<()> {
-        match self.is_shared() {
-            true => Err(FsError::Unsupported(format!(
-                "{what} are not possible yet where several groups share one namespace."
-            ))),
-            false => Ok(()),
-        }
     }
 
     /// Whether several groups can share this tree.

@@ -4,10 +4,11 @@
 //! group that is named looks again.
 
 use crate::{
-    Namespace,
+    Namespace, SnapshotId,
     footprint::{Mark, Reach},
     path::Path,
     reserved,
+    snapshots::view::DOT_SNAPSHOT,
 };
 use base::{BlockId, GroupId, InodeId, InodeOrigin, Timestamp, directory_log};
 use std::collections::BTreeSet;
@@ -151,39 +152,39 @@ impl Namespace {
             return reserved::inode_of(path).map_or(self.group(), |inode| self.decider_of_file(inode));
         };
         let Ok(path) = Path::parse(real.text) else { return self.group() };
-        let mut directory = self.tree.root;
+        let mut way = Way::new(self);
         let mut names = path.components().take(path.depth());
         while let Some(name) = names.next() {
-            let home = self.home_of(self.tree.inode(directory).id());
-            match self.tree.child(directory, name.as_bytes()) {
-                Some(child) if self.tree.inode(child).is_directory() => directory = child,
+            let home = self.home_of(way.id());
+            match way.take(name, &mut names) {
+                Found::Directory => {}
                 // A path through a file makes no sense: its home refuses it, which alone may know the file by its id.
-                Some(_) => return home,
+                Found::File => return home,
                 // A file that its home may have, or nothing.
-                None if names.next().is_some() && intent == Intent::CreateWithParents => {
+                Found::Nothing if names.next().is_some() && intent == Intent::CreateWithParents => {
                     return GroupId::ROOT;
                 }
-                None => return home,
+                Found::Nothing => return home,
             }
         }
         match intent {
-            Intent::Look => self.home_of(self.tree.inode(directory).id()),
+            Intent::Look => self.home_of(way.id()),
             Intent::Change | Intent::CreateWithParents => GroupId::ROOT,
         }
     }
 
-    /// Whether the path names a directory of this tree, which all groups have.
+    /// Whether the path names a directory of this tree, now or in a snapshot, which all groups have.
     pub fn is_directory(&self, path: &str) -> bool {
         let Some(real) = reserved::real(self, path).ok() else { return false };
         let Ok(path) = Path::parse(real.text) else { return false };
-        let mut at = self.tree.root;
-        path.components().take(path.depth()).all(|name| match self.tree.child(at, name.as_bytes()) {
-            Some(child) => {
-                at = child;
-                self.tree.inode(child).is_directory()
+        let mut way = Way::new(self);
+        let mut names = path.components().take(path.depth());
+        while let Some(name) = names.next() {
+            if !matches!(way.take(name, &mut names), Found::Directory) {
+                return false;
             }
-            None => false,
-        })
+        }
+        true
     }
 
     /// The group that has a file, as far as this one knows: the one to which it has moved from here, or the one that made it. A file that no group can have made is refused by any group, so this one does.
@@ -255,14 +256,60 @@ impl Namespace {
     fn directory_of(&self, path: &str) -> Option<InodeId> {
         let real = reserved::real(self, path).ok()?;
         let path = Path::parse(real.text).ok()?;
-        let mut directory = self.tree.root;
-        for name in path.components().take(path.depth().saturating_sub(1)) {
-            match self.tree.child(directory, name.as_bytes()) {
-                Some(child) if self.tree.inode(child).is_directory() => directory = child,
-                _ => break,
+        let mut way = Way::new(self);
+        let mut names = path.components().take(path.depth().saturating_sub(1));
+        while let Some(name) = names.next() {
+            if !matches!(way.take(name, &mut names), Found::Directory) {
+                break;
             }
         }
-        Some(self.tree.inode(directory).id())
+        Some(way.id())
+    }
+}
+
+/// The way of a path through directories, as they are now or were in a snapshot.
+struct Way<'ns> {
+    ns: &'ns Namespace,
+    directory: u32,
+    snapshot: Option<SnapshotId>,
+}
+
+/// What the next name on a way is.
+enum Found {
+    /// A directory, in which the way goes on.
+    Directory,
+    File,
+    /// Nothing that this tree has.
+    Nothing,
+}
+
+impl<'ns> Way<'ns> {
+    fn new(ns: &'ns Namespace) -> Self {
+        Self { ns, directory: ns.tree.root, snapshot: None }
+    }
+
+    /// The directory to which the way has come.
+    fn id(&self) -> InodeId {
+        self.ns.tree.inode(self.directory).id()
+    }
+
+    /// Goes on with a name. Behind `.snapshot` the next name is that of a snapshot, and the way stays where it is.
+    fn take<'a>(&mut self, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Found {
+        let ns = self.ns;
+        if self.snapshot.is_none() && name == DOT_SNAPSHOT && ns.has_dot_snapshot(self.directory) {
+            let Some(name) = rest.next() else { return Found::Directory };
+            let Some(taken) = ns.snapshot_named(self.directory, name) else { return Found::Nothing };
+            self.snapshot = Some(taken.id);
+            return Found::Directory;
+        }
+        match ns.child_at(self.directory, name.as_bytes(), self.snapshot) {
+            Some(child) if ns.tree.inode(child).is_directory() => {
+                self.directory = child;
+                Found::Directory
+            }
+            Some(_) => Found::File,
+            None => Found::Nothing,
+        }
     }
 }
 

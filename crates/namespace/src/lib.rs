@@ -54,6 +54,7 @@ pub mod older_calls;
 mod operation;
 pub mod ops;
 pub mod outbox;
+mod overtaken;
 pub mod path;
 mod paths;
 mod plannable;

@@ -9,7 +9,10 @@ use crate::{
     homes::files_of,
     quota::Amounts,
 };
-use base::{FsError, FsResult, GroupId, InodeId, directory_log};
+use base::{
+    FsError, FsResult, GroupId, InodeId,
+    directory_log::{self, Dix},
+};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -59,6 +62,8 @@ pub enum Busy {
     /// Other groups have still to carry out what changed about its blocks. A late order would undo what comes after.
     OrdersUnderWay = 2,
     TooLarge = 3,
+    /// A snapshot sees it, here or where it was before.
+    InSnapshot = 4,
 }
 
 /// The answer to a question.
@@ -120,6 +125,7 @@ impl Field for Answer {
                     1 => Busy::Open,
                     2 => Busy::OrdersUnderWay,
                     3 => Busy::TooLarge,
+                    4 => Busy::InSnapshot,
                     _ => return Err(input.malformed("a reason that is not known")),
                 };
                 Self::File(FileFact::Busy { file, why })
@@ -136,7 +142,7 @@ impl Field for Answer {
 /// [`Told::take_unanswered`] is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    answers: BTreeMap<Question, Answer>,
+    answers: BTreeMap<Question, (Answer, Dix)>,
     unanswered: RefCell<BTreeSet<Question>>,
 }
 
@@ -295,23 +301,25 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Question>, DecodeError> {
     Ok(questions)
 }
 
-/// The bytes of the answers.
-pub fn encode_answers(answers: impl IntoIterator<Item = Answer>) -> Vec<u8> {
+/// The bytes of the answers, by a group that has carried out the directory log up to this place.
+pub fn encode_answers(at: Dix, answers: impl IntoIterator<Item = Answer>) -> Vec<u8> {
     let mut bytes = Vec::new();
+    Writer(&mut bytes).number(at.0);
     answers.into_iter().for_each(|answer| answer.encode(&mut Writer(&mut bytes)));
     bytes
 }
 
 /// The answers to these questions. `None`: the bytes are something else.
-fn decode_answers(questions: &[Question], bytes: &[u8]) -> Option<Vec<Answer>> {
+fn decode_answers(questions: &[Question], bytes: &[u8]) -> Option<Vec<(Answer, Dix)>> {
     let mut input = Reader::new(bytes);
+    let at = Dix(input.number().ok()?);
     let mut answers = Vec::new();
     for question in questions {
         let answer = Answer::decode(&mut input).ok()?;
         if !question.fits(&answer) {
             return None;
         }
-        answers.push(answer);
+        answers.push((answer, at));
     }
     input.is_at_end().then_some(answers)
 }
@@ -327,25 +335,36 @@ impl Told {
     }
 
     pub(crate) fn ask(&self, question: Question) -> bool {
-        matches!(self.answer(question), Some(Answer::Is(true)))
+        matches!(self.answer(question, |_, _| false), Some(Answer::Is(true)))
     }
 
-    pub(crate) fn ask_file(&self, question: Question) -> FileFact {
-        match self.answer(question) {
+    /// `is_overtaken`: whether an answer that was given at this place in the directory log counts no longer.
+    pub(crate) fn ask_file(
+        &self,
+        question: Question,
+        is_overtaken: impl Fn(&Question, Dix) -> bool,
+    ) -> FileFact {
+        match self.answer(question, is_overtaken) {
             Some(Answer::File(fact)) => fact.clone(),
             _ => FileFact::None,
         }
     }
 
-    pub(crate) fn ask_amounts(&self, question: Question) -> Amounts {
-        match self.answer(question) {
+    /// `is_overtaken`: as in [`Self::ask_file`].
+    pub(crate) fn ask_amounts(
+        &self,
+        question: Question,
+        is_overtaken: impl Fn(&Question, Dix) -> bool,
+    ) -> Amounts {
+        match self.answer(question, is_overtaken) {
             Some(Answer::Amounts(amounts)) => *amounts,
             _ => Amounts::default(),
         }
     }
 
-    fn answer(&self, question: Question) -> Option<&Answer> {
-        let answer = self.answers.get(&question);
+    fn answer(&self, question: Question, is_overtaken: impl Fn(&Question, Dix) -> bool) -> Option<&Answer> {
+        let answer = self.answers.get(&question).filter(|(_, at)| !is_overtaken(&question, *at));
+        let answer = answer.map(|(answer, _)| answer);
         if answer.is_none() {
             self.unanswered.borrow_mut().insert(question);
         }
@@ -356,7 +375,11 @@ impl Told {
     /// held by their homes as well.
     pub fn take_unanswered(&self) -> Option<Vec<Question>> {
         let unanswered = self.unanswered.take();
-        (!unanswered.is_empty()).then(|| self.answers.keys().cloned().chain(unanswered).collect())
+        let all: BTreeSet<Question> = match unanswered.is_empty() {
+            true => return None,
+            false => self.answers.keys().cloned().chain(unanswered).collect(),
+        };
+        Some(all.into_iter().collect())
     }
 }
 
@@ -371,6 +394,11 @@ impl Namespace {
         let why = if self.tree.inode(file).is_open() {
             Busy::Open
         } else if self.tree.post.is_about(id) {
+            Busy::OrdersUnderWay
+        } else if self.cover(file).is_some() {
+            Busy::InSnapshot
+        } else if self.has_past(file) {
+            // Of a snapshot that was deleted: it is swept away soon.
             Busy::OrdersUnderWay
         } else if self.tree.blocks_of(file).nth(exports::BLOCKS_MAX).is_some() {
             Busy::TooLarge
@@ -450,7 +478,7 @@ mod tests {
 
     fn answers(file: FileFact) -> Vec<u8> {
         let is = [true, false, true].map(Answer::Is);
-        encode_answers(is.into_iter().chain([Answer::File(file)]))
+        encode_answers(Dix(9), is.into_iter().chain([Answer::File(file)]))
     }
 
     #[test]
@@ -469,7 +497,7 @@ mod tests {
             assert!(told.take(&questions, &answers(fact.clone())));
             let told_of = |question: &Question| told.ask(question.clone());
             assert_eq!(questions[..3].iter().map(told_of).collect::<Vec<_>>(), [true, false, true]);
-            assert_eq!(told.ask_file(questions[3].clone()), fact);
+            assert_eq!(told.ask_file(questions[3].clone(), |_, at| at != Dix(9)), fact);
             assert_eq!(told.take_unanswered(), None);
             let new = Question::HasFiles { directory: InodeId::ROOT };
             assert!(!told.ask(new.clone()), "as if there were none");
@@ -518,7 +546,7 @@ mod tests {
                 let _ = Told::default().take(&some(), &other);
             }
         }
-        let swapped = encode_answers([Answer::File(FileFact::None), Answer::Is(true)]);
+        let swapped = encode_answers(Dix(9), [Answer::File(FileFact::None), Answer::Is(true)]);
         assert!(!Told::default().take(&some()[..2], &swapped), "a file where a yes or no was asked for");
     }
 }

@@ -34,6 +34,8 @@ final class Known {
       // It looks at both paths before it asks for the file that is to move.
       rule("[a-z]+: rename2? .*", "! .*AccessControlException: Permission denied.*", "! .*AccessControlException: Permission denied.*"));
   private static final Pattern SPACE = Pattern.compile(" space \\d+");
+  /** An open file that came from another home counts one block more. */
+  private static final Pattern COUNTS = Pattern.compile("[a-z]+: (contentSummary|quotaUsage) .*", Pattern.DOTALL);
 
   static boolean hasGroups;
 
@@ -53,7 +55,7 @@ final class Known {
         return true;
       }
     }
-    return false;
+    return hasGroups && COUNTS.matcher(step.toString()).matches() && SPACE.matcher(hadoop).replaceAll("").equals(SPACE.matcher(clover).replaceAll(""));
   }
 
   private static String withoutRights(String text) {

@@ -1,7 +1,11 @@
 //! Asks the root group for an allowance, and has the calls that wait for it carried out again.
 
 use super::calls::{Batch, Waits};
-use crate::{core::Core, directories, post::Question};
+use crate::{
+    core::Core,
+    directories,
+    post::{Question, Ways},
+};
 use base::{CallId, CallOrigin, ClientId, FsError, GroupId, InodeId, directory_log::Dix};
 use bytes::Bytes;
 use namespace::shares::{self, Lack};
@@ -11,7 +15,11 @@ use proto::{
     protocol,
 };
 use rpc::{Answer, Call, NoResponse, Replier};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::sync::oneshot;
 
 /// How long the root group is asked before the clients are told to come again: longer than another member of it takes to lead.
 const PATIENCE_MS: u64 = 10_000;
@@ -32,7 +40,7 @@ pub fn ask(core: &Arc<Core>, lack: &Lack, call: Call, reply: Replier) {
         Waits::Now(batch) => batch,
         Waits::Refused(reply) => return reply.fs_error(&refusal(method, "others take it first")),
     };
-    let (asking, directory) = (core.clone(), lack.directory);
+    let (asking, directory) = (Arc::downgrade(core), lack.directory);
     drop(doors.runtime().spawn(async move {
         let mut next = Some(batch);
         while let Some(batch) = next {
@@ -51,11 +59,12 @@ fn refuse(call: &Call, reply: Replier, why: &str) {
     reply.fs_error(&refusal(call.method, why));
 }
 
-/// Asks for all of these. Returns what is to be asked next.
-async fn ask_for(core: &Arc<Core>, directory: InodeId, mut batch: Batch) -> Option<Batch> {
+/// Asks for all of these. Returns what is to be asked next. A server that stops is not kept for its calls: they are given up.
+async fn ask_for(asking: &Weak<Core>, directory: InodeId, mut batch: Batch) -> Option<Batch> {
     let lack = Bytes::from(shares::encode(&batch.lack(directory)));
     let calls = std::mem::take(&mut batch.calls);
-    let answer = answer(core, &lack).await;
+    let answer = answer(asking, &lack).await?;
+    let core = asking.upgrade()?;
     let next = core.allowances.answered(directory, &calls, answer.as_ref().ok().copied());
     match answer {
         Ok(_) => directories::carry_on(&core.partition, calls),
@@ -64,42 +73,71 @@ async fn ask_for(core: &Arc<Core>, directory: InodeId, mut batch: Batch) -> Opti
     next
 }
 
-/// The entry with which the root group has answered, which this tree has applied.
-async fn answer(core: &Arc<Core>, lack: &Bytes) -> Result<Dix, String> {
-    let began = core.moment();
-    let is_late = || core.moment().ms_since(began) > PATIENCE_MS;
+/// The entry with which the root group has answered, which this tree has applied. `None`: this server stops.
+async fn answer(asking: &Weak<Core>, lack: &Bytes) -> Option<Result<Dix, String>> {
+    let began = asking.upgrade()?.moment();
     loop {
-        if !core.partition.member.is_serving() {
+        let answer = match Way::of(&asking.upgrade()?, lack) {
             // The calls go on where another member leads.
-            return Ok(Dix(0));
-        }
-        let question = Question { allot: Some(lack.clone()), ..Question::default() };
-        let answer = match (&core.ways, core.cluster.group) {
-            (None, _) => return Err("this server cannot ask".to_owned()),
-            (Some(ways), GroupId::ROOT) => ask_own(core, &ways.request(GroupId::ROOT, question)).await,
-            (Some(ways), _) => ways.ask(GroupId::ROOT, question).await,
+            Way::NotHere => return Some(Ok(Dix(0))),
+            Way::Nowhere => return Some(Err("this server cannot ask".to_owned())),
+            Way::Own(told) => own_answer(told).await,
+            Way::Root(ways, question) => ways.ask(GroupId::ROOT, question).await,
         };
+        let is_late = asking.upgrade()?.moment().ms_since(began) > PATIENCE_MS;
         match answer.map(|answer| answer.allotted_dix) {
-            Ok(Some(dix)) => {
-                let dix = Dix(dix);
-                // A home that does not keep up finds out that it lacks something still.
-                while core.partition.tree().namespace.directory_log().dix < dix && !is_late() {
-                    tokio::time::sleep(LOOK).await;
-                }
-                return Ok(dix);
-            }
+            Ok(Some(dix)) => return wait_for(asking, Dix(dix)).await,
             // This member does not lead the root group any more.
             Ok(None) => {}
-            Err(why) if is_late() => return Err(why),
+            Err(why) if is_late => return Some(Err(why)),
             Err(why) => tracing::debug!(why, "no allowance of a quota yet"),
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
+/// Waits until this tree has applied the entry. A home that does not keep up finds out that it lacks something still.
+async fn wait_for(asking: &Weak<Core>, dix: Dix) -> Option<Result<Dix, String>> {
+    let began = asking.upgrade()?.moment();
+    loop {
+        {
+            let core = asking.upgrade()?;
+            let is_late = core.moment().ms_since(began) > PATIENCE_MS;
+            if is_late || core.partition.tree().namespace.directory_log().dix >= dix {
+                return Some(Ok(dix));
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Who is asked.
+enum Way {
+    /// This member does not lead its group any more.
+    NotHere,
+    Nowhere,
+    /// This member leads the root group, and has the question in hand.
+    Own(oneshot::Receiver<Result<Bytes, NoResponse>>),
+    Root(Arc<Ways>, Question),
+}
+
+impl Way {
+    fn of(core: &Arc<Core>, lack: &Bytes) -> Self {
+        if !core.partition.member.is_serving() {
+            return Self::NotHere;
+        }
+        let question = Question { allot: Some(lack.clone()), ..Question::default() };
+        match (&core.ways, core.cluster.group) {
+            (None, _) => Self::Nowhere,
+            (Some(ways), GroupId::ROOT) => Self::Own(ask_own(core, &ways.request(GroupId::ROOT, question))),
+            (Some(ways), _) => Self::Root(ways.clone(), question),
+        }
+    }
+}
+
 /// The question of this very member, which leads the root group.
-async fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> Result<PostResponseProto, String> {
-    let (tell, told) = tokio::sync::oneshot::channel();
+fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> oneshot::Receiver<Result<Bytes, NoResponse>> {
+    let (tell, told) = oneshot::channel();
     let call = Call {
         protocol: protocol::FORWARD,
         method: "post",
@@ -125,6 +163,10 @@ async fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> Result<PostRes
         let _ = tell.send(answer.result);
     };
     (core.answer)(core, call, Replier::captured(take));
+    told
+}
+
+async fn own_answer(told: oneshot::Receiver<Result<Bytes, NoResponse>>) -> Result<PostResponseProto, String> {
     match told.await {
         Ok(Ok(answer)) => PostResponseProto::decode(answer).map_err(|error| error.to_string()),
         Ok(Err(NoResponse::Refused(error))) => Err(error.to_string()),

@@ -189,7 +189,8 @@ fn entries<'a>(
 ) -> impl ExactSizeIterator<Item = impl Put> + Clone {
     let has_homes = namespace.has_homes();
     page.entries.iter().map(move |entry| {
-        if has_homes && entry.is_directory() {
+        // A group knows what was, in its own part; the others are not asked for that.
+        if has_homes && entry.is_directory() && page.snapshot.is_none() {
             foreign.note_directory(namespace, entry.id);
         }
         let host = host.filter(|_| !entry.is_directory());

@@ -120,15 +120,30 @@ pub fn get_snapshot_listing(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_snapshot_diff_report_listing(core: &Arc<Core>, call: Call, reply: Replier) {
+    let is_part = call.is_part;
     let read = |message: p::GetSnapshotDiffReportListingRequestProto| get_snapshot_diff::Request {
         path: message.snapshot_root,
         from: message.from_snapshot,
         to: message.to_snapshot,
         cursor: message
             .cursor
+            .filter(|_| !is_part)
             .map_or(START, |cursor| DiffCursor { path: cursor.start_path.into(), index: cursor.index }),
     };
     let Some((read, reply)) = asked(core, &call, reply, read) else { return };
+    if is_part {
+        // The pages of several groups have no order in common: each group tells all at once.
+        let read = get_snapshot_diff::Report { request: read };
+        return walks::read(core, call, reply, read, |_, pages| {
+            let diff_report = pages.into_iter().map(page).reduce(|mut all, page| {
+                all.modified_entries.extend(page.modified_entries);
+                all.created_entries.extend(page.created_entries);
+                all.deleted_entries.extend(page.deleted_entries);
+                p::SnapshotDiffReportListingProto { cursor: page.cursor, ..all }
+            });
+            p::GetSnapshotDiffReportListingResponseProto { diff_report: diff_report.unwrap_or_default() }
+        });
+    }
     walks::read(core, call, reply, read, |_, answer| p::GetSnapshotDiffReportListingResponseProto {
         diff_report: page(answer),
     });

@@ -152,7 +152,7 @@ impl HomeSide {
             let answers = answers.filter(|answers| !answers.iter().any(Answer::is_in_the_way));
             match answers {
                 Some(answers) => {
-                    let fact = questions::encode_answers(answers).into();
+                    let fact = questions::encode_answers(tree.directory_log().dix, answers).into();
                     // Whatever becomes of it, the machine tells the root group, or names the ask again.
                     let _ = self.home.hold(now, permit, ask.ask, fact, tree.applied().sn.0);
                 }

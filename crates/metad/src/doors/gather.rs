@@ -5,6 +5,7 @@
 
 use super::{
     decide::Looked,
+    diffs,
     lists::{self, Parts},
     send::send_on,
 };
@@ -22,12 +23,21 @@ use proto::hdfs as p;
 use rpc::{Answer, Call, NoResponse, Replier, RpcError};
 use std::sync::Arc;
 
-/// Puts answers together.
-type Merge = fn(Parts) -> Result<Bytes, prost::DecodeError>;
+/// How answers are put together.
+#[derive(Clone, Copy)]
+enum Merge {
+    Parts(fn(Parts) -> Result<Bytes, prost::DecodeError>),
+    /// The answer has something of the request in it.
+    Asked(fn(&[u8], Parts) -> Result<Bytes, prost::DecodeError>),
+}
 
 /// How the answers of all groups become one. `None`: the root group alone answers the method.
 fn merge_of(method: &str) -> Option<Merge> {
-    Some(match method {
+    if method == "getSnapshotDiffReport" {
+        return Some(Merge::Asked(diffs::report));
+    }
+    Some(Merge::Parts(match method {
+        "getSnapshotDiffReportListing" => diffs::listing,
         "getContentSummary" => content_summary,
         "getQuotaUsage" => quota_usage,
         "getFsStats" => fs_stats,
@@ -44,7 +54,7 @@ fn merge_of(method: &str) -> Option<Merge> {
         | "setBalancerBandwidth"
         | "renewLease" => of_root,
         _ => return None,
-    })
+    }))
 }
 
 /// Whether a server with this tree takes a call apart.
@@ -70,12 +80,18 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
         }
     };
     // Each group is told that it is asked for its part.
-    let call = Call { is_part: true, is_forwarded: false, ..call };
+    let method = match call.method {
+        // The same question in other words: that about all pages begins with the same fields.
+        "getSnapshotDiffReport" => "getSnapshotDiffReportListing",
+        method => method,
+    };
+    let call = Call { method, is_part: true, is_forwarded: false, ..call };
     let gathering = Arc::new(Mutex::new(Gathering {
         waiting: groups.len(),
         parts: Parts::new(),
         refusal: None,
         merge,
+        request: call.request.clone(),
         reply: Some(reply.unwatched()),
     }));
     for group in groups {
@@ -128,6 +144,7 @@ struct Gathering {
     /// The refusal of the first group that has refused; that may be the root group.
     refusal: Option<(GroupId, RpcError)>,
     merge: Merge,
+    request: Bytes,
     reply: Option<Replier>,
 }
 
@@ -157,7 +174,12 @@ impl Gathering {
         if let Some((_, refusal)) = self.refusal.take() {
             return reply.error(refusal);
         }
-        match (self.merge)(std::mem::take(&mut self.parts)) {
+        let parts = std::mem::take(&mut self.parts);
+        let merged = match self.merge {
+            Merge::Parts(merge) => merge(parts),
+            Merge::Asked(merge) => merge(&self.request, parts),
+        };
+        match merged {
             Ok(answer) => reply.ok_encoded(answer.len(), |out| out.extend_from_slice(&answer)),
             Err(error) => reply.fs_error(&FsError::Io(format!("A group's answer cannot be read: {error}"))),
         }
@@ -189,6 +211,13 @@ fn summed(parts: Parts) -> Result<p::ContentSummaryProto, prost::DecodeError> {
         sum.length += part.length;
         sum.file_count += part.file_count;
         sum.space_consumed += part.space_consumed;
+        for (total, more) in [
+            (&mut sum.snapshot_length, part.snapshot_length),
+            (&mut sum.snapshot_file_count, part.snapshot_file_count),
+            (&mut sum.snapshot_space_consumed, part.snapshot_space_consumed),
+        ] {
+            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+        }
         add_types(&mut sum.type_quota_infos, part.type_quota_infos);
     }
     Ok(sum.unwrap_or_default())

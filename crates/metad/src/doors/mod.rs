@@ -4,6 +4,7 @@
 //! client's own name. So it may be sent again, by this door or by another, and has one effect.
 
 pub mod decide;
+mod diffs;
 pub mod gate;
 mod gather;
 mod lists;

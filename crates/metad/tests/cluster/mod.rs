@@ -23,6 +23,7 @@ mod orders;
 mod plan;
 mod process;
 pub mod spoken;
+pub mod two;
 mod waits;
 pub mod way;
 

@@ -46,7 +46,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(invalid(&req.name));
     }
     check_name(ctx, &req.path, &req.name)?;
-    ns.refuse_if_shared("Snapshots")?;
     let (root, taken) = root_of(ns, resolved.target, resolved.path.as_str())?;
     if ns.tree.snapshots.last.0 + 1 >= SNAPSHOT_ID_LIMIT {
         return Err(FsError::Snapshot(format!(

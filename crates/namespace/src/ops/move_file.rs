@@ -114,6 +114,10 @@ fn busy(path: &str, why: Busy) -> FsError {
         Busy::TooLarge => FsError::Unsupported(format!(
             "{path} has too many blocks to be renamed into a directory of another group of metadata servers."
         )),
+        Busy::InSnapshot => FsError::Unsupported(format!(
+            "{path} is in a snapshot. A file that a snapshot sees cannot be renamed yet into a directory of another group of metadata servers; copy \
+             it, or delete the snapshot first."
+        )),
         Busy::OrdersUnderWay => FsError::Retry(format!(
             "Another group of metadata servers has still to hear of the last change of {path}; try again in a moment."
         )),

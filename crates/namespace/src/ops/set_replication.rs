@@ -1,7 +1,7 @@
 //! Changes how many replicas a file should have. For a path that is not a file, the answer is false.
 
 use crate::{
-    BlockChange, Context, Namespace, Reply,
+    Context, Namespace, Reply,
     access::{Access, WRITE},
     change::AttributeChange,
     charge::ledger::Ledger,
@@ -10,7 +10,6 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
     ops::create,
-    outbox::Order,
     plannable::plannable,
     quota::replicated,
     resolve::{Purpose, resolve},
@@ -89,15 +88,7 @@ impl Operation for SetReplicationEdit {
         let from = ns.block_replication(target);
         let change = AttributeChange { replication: Some(self.replication), ..AttributeChange::default() };
         ns.set_attributes(target, change);
-        let to = ns.block_replication(target);
-        let blocks = ns.tree.blocks_of(target).map(|stored| stored.block.id);
-        let own = blocks.filter(|block| !ns.is_foreign(*block));
-        let changes = own.map(|block| BlockChange::ReplicationChanged { block, from, to });
-        applying.changes.extend(changes);
-        for group in ns.groups_with_exports(target) {
-            let order = Order::SetReplication { file: self.inode, replication: self.replication };
-            ns.give_order(group, order);
-        }
+        ns.tell_replication(target, from, applying.changes);
         Reply::Bool(true)
     }
 }

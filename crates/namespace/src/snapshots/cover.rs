@@ -22,6 +22,12 @@ impl Namespace {
         self.latest_seeing(handle, BEFORE_ALL, AFTER_ALL)
     }
 
+    /// Whether the tables have something of the inode's past, if only for a snapshot that is deleted and not swept away.
+    pub(crate) fn has_past(&self, handle: u32) -> bool {
+        let inode = self.tree.inode(handle);
+        inode.has(NAMED) || self.tree.snapshots.records_of(inode.id()).next().is_some()
+    }
+
     /// The latest living snapshot after `low`, and no later than `high`, that sees the inode.
     pub(crate) fn latest_seeing(&self, handle: u32, low: SnapshotId, high: SnapshotId) -> Option<SnapshotId> {
         let snapshots = &self.tree.snapshots;

@@ -6,6 +6,7 @@
 use super::{AFTER_ALL, BEFORE_ALL, EntryKey, PastEntry, PastInode, RecordKey};
 use crate::{
     BlockChange, Namespace, SnapshotId,
+    outbox::Order,
     store::{
         NONE,
         block_list::Stored,
@@ -165,17 +166,13 @@ impl Namespace {
             let current = self.tree.blocks_of(handle).any(|other| other.block.id == stored.block.id);
             let is_source = source.is_some_and(|source| source.id == stored.block.id);
             if !current && !is_source && !self.is_listed_in_past(key.0, stored.block) {
-                changes.push(BlockChange::Removed(stored.block));
+                self.block_is_gone(key.0, stored.block, changes);
             }
         }
         if self.tree.inode(handle).is_file()
             && let Some(from) = replication
         {
-            let to = self.block_replication(handle);
-            if to != from {
-                let blocks = self.tree.blocks_of(handle).map(|stored| stored.block.id);
-                changes.extend(blocks.map(|block| BlockChange::ReplicationChanged { block, from, to }));
-            }
+            self.tell_replication(handle, from, changes);
         }
     }
 
@@ -329,6 +326,21 @@ impl Namespace {
             offset += stored.block.length;
         }
         bytes
+    }
+
+    /// The blocks of a file may need another number of replicas than before.
+    pub(crate) fn tell_replication(&mut self, file: u32, from: u16, changes: &mut Vec<BlockChange>) {
+        let to = self.block_replication(file);
+        if to == from {
+            return;
+        }
+        let own = self.tree.blocks_of(file).map(|stored| stored.block.id);
+        let own = own.filter(|block| !self.is_foreign(*block));
+        changes.extend(own.map(|block| BlockChange::ReplicationChanged { block, from, to }));
+        let id = self.tree.inode(file).id();
+        for group in self.groups_with_exports(file) {
+            self.give_order(group, Order::SetReplication { file: id, replication: to });
+        }
     }
 
     /// How many replicas the blocks of a file need: the most that it or a snapshot wants.

@@ -186,8 +186,9 @@ impl Cluster {
         }
         for (group, questions) in by_group {
             let ns = &self.groups[&group].ns;
+            let at = ns.directory_log().dix;
             let answers = questions.iter().map(|question| ns.tell(question).expect("it is for this group"));
-            assert!(told.take(&questions, &namespace::questions::encode_answers(answers)));
+            assert!(told.take(&questions, &namespace::questions::encode_answers(at, answers)));
         }
         told
     }
@@ -198,6 +199,15 @@ impl Cluster {
         let lack = shares::decode(&shares::encode(lack)).unwrap();
         self.at_root(|ns, ctx| Ok(ops::allot::plan(ns, ctx, &lack))).unwrap();
         self.root().ns.directory_log().dix
+    }
+
+    /// A group takes apart and sweeps until nothing is left to do.
+    pub fn tidy_up(&mut self, group: GroupId) {
+        loop {
+            let world = self.world(group);
+            let Some(edit) = ops::cleanup::plan(&world.ns, &world.context(None)) else { break };
+            self.apply(group, edit.into());
+        }
     }
 
     /// All groups carry out what the root group has ordered.

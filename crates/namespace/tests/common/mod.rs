@@ -3,6 +3,7 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+pub mod both;
 pub mod cluster;
 pub mod random_calls;
 pub mod reads;
