@@ -3,6 +3,7 @@
 use crate::{
     Amounts, Context, Namespace,
     questions::{FileFact, Question, Told},
+    resolve::Resolved,
 };
 use base::{GroupId, InodeId};
 
@@ -13,6 +14,12 @@ impl Context<'_> {
             directory,
             name: name.into(),
         })
+    }
+
+    /// Whether a path names a file of another home. This tree has nothing there.
+    pub(crate) fn names_file(&self, ns: &Namespace, resolved: &Resolved<'_>) -> bool {
+        let parent = resolved.parent().filter(|_| resolved.target.is_none());
+        parent.is_some_and(|parent| self.has_file(ns, parent, resolved.path.name()))
     }
 
     /// Whether the home of a directory, if it is another group, has any file there.

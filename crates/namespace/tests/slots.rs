@@ -161,6 +161,7 @@ fn all_groups_agree_who_is_the_home() {
         for call in 0..150 {
             random_calls::some_call(&mut root, &mut dice, &paths);
             if call == 70 {
+                root.delete_snapshots();
                 root.run(|ns, ctx| add_group::plan(ns, ctx, THIRD)).expect("nothing stands in the way");
                 root.run(|ns, ctx| give_slots::plan(ns, ctx, THIRD)).expect("there are slots");
             }

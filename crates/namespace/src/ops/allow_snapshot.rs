@@ -91,6 +91,9 @@ fn directory(ns: &Namespace, ctx: &Context<'_>, path: &str) -> FsResult<(u32, In
     let resolved = walk(ns, &access, Path::parse(path)?);
     resolved.check_writable()?;
     resolved.check_not_blocked(Purpose::Create)?;
+    if ctx.names_file(ns, &resolved) {
+        return Err(FsError::PathIsNotDirectory(path.into()));
+    }
     let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("Directory does not exist: {path}")));
     };

@@ -46,7 +46,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(invalid(&req.name));
     }
     check_name(ctx, &req.path, &req.name)?;
-    let (root, taken) = root_of(ns, resolved.target, resolved.path.as_str())?;
+    let (root, taken) = root_of(ns, ctx, &resolved)?;
     if ns.tree.snapshots.last.0 + 1 >= SNAPSHOT_ID_LIMIT {
         return Err(FsError::Snapshot(format!(
             "Failed to create the snapshot. The FileSystem has run out of snapshot IDs and ID rollover is not \
@@ -131,14 +131,18 @@ pub(crate) fn resolve_owned<'req>(
 /// the root directory, before anybody allowed snapshots of it.
 ///
 /// # Errors
-/// [`FsError::NotFound`] if there is no `target`, [`FsError::PathIsNotDirectory`] if it is a file,
+/// [`FsError::NotFound`] if there is nothing, [`FsError::PathIsNotDirectory`] if it is a file,
 /// [`FsError::Snapshot`] if it is not snapshottable.
 pub(crate) fn root_of<'ns>(
     ns: &'ns Namespace,
-    target: Option<u32>,
-    path: &str,
+    ctx: &Context<'_>,
+    resolved: &Resolved<'_>,
 ) -> FsResult<(InodeId, Option<&'ns Root>)> {
-    let Some(target) = target else {
+    let path = resolved.path.as_str();
+    if ctx.names_file(ns, resolved) {
+        return Err(FsError::PathIsNotDirectory(path.into()));
+    }
+    let Some(target) = resolved.target else {
         return Err(FsError::NotFound(format!("Directory does not exist: {path}")));
     };
     let inode = ns.tree.inode(target);

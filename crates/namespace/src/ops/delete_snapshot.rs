@@ -36,7 +36,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         return Err(FsError::Io("The snapshot name is null or empty.".into()));
     }
     let resolved = create_snapshot::resolve_owned(ns, ctx, &req.path)?;
-    let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
+    let (root, taken) = create_snapshot::root_of(ns, ctx, &resolved)?;
     let Some(taken) = taken.and_then(|taken| taken.find(&req.name)) else {
         return Err(FsError::Snapshot(format!(
             "Cannot delete snapshot {} from path {}: the snapshot does not exist.",

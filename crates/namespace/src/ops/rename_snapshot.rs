@@ -40,7 +40,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
     }
     let resolved = create_snapshot::resolve_owned(ns, ctx, &req.path)?;
     create_snapshot::check_name(ctx, &req.path, &req.new)?;
-    let (root, taken) = create_snapshot::root_of(ns, resolved.target, resolved.path.as_str())?;
+    let (root, taken) = create_snapshot::root_of(ns, ctx, &resolved)?;
     let Some(old) = taken.and_then(|taken| taken.find(&req.old)) else {
         return Err(FsError::Snapshot(format!(
             "The snapshot {} does not exist for directory {}",

@@ -79,7 +79,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, &req.path, Purpose::Other)?;
     check_values(req)?;
-    let directory = directory(ns, &resolved)?;
+    let directory = directory(ns, ctx, &resolved)?;
     let inode = ns.tree.inode(directory);
     let is_root = inode.id() == InodeId::ROOT;
     let default = Amounts::default_limits(is_root);
@@ -136,9 +136,10 @@ fn check_values(req: &Request) -> FsResult<()> {
     Ok(())
 }
 
-fn directory(ns: &Namespace, resolved: &Resolved<'_>) -> FsResult<u32> {
+fn directory(ns: &Namespace, ctx: &Context<'_>, resolved: &Resolved<'_>) -> FsResult<u32> {
     let path = resolved.path.as_str();
     match resolved.target {
+        None if ctx.names_file(ns, resolved) => Err(FsError::PathIsNotDirectory(path.into())),
         None => Err(FsError::NotFound(format!("Directory does not exist: {path}"))),
         Some(target) if ns.tree.inode(target).is_file() => Err(FsError::PathIsNotDirectory(path.into())),
         Some(target) => Ok(target),

@@ -92,7 +92,7 @@ pub fn get<'ns>(ns: &'ns Namespace, ctx: &Context<'_>, path: &str) -> FsResult<V
     if resolved.target.is_some_and(|target| ns.is_top_of(target, resolved.snapshot)) {
         return Err(FsError::Snapshot(format!("Directory is not a snapshottable directory: {path}")));
     }
-    let (_, list) = root_of(ns, resolved.target, path)?;
+    let (_, list) = root_of(ns, ctx, &resolved)?;
     let (Some(list), Some(root)) = (list, resolved.target) else { return Ok(Vec::new()) };
     let parent = ns.tree.path_of(root);
     let status = |name: &'ns str, id| FileStatus {

@@ -472,6 +472,16 @@ impl World {
         })
     }
 
+    /// Deletes all snapshots that the random calls have made.
+    pub fn delete_snapshots(&mut self) {
+        for path in random_calls::paths() {
+            for name in random_calls::SNAPSHOTS {
+                drop(self.delete_snapshot(&path, name));
+            }
+        }
+        assert_eq!(self.ns.counts().snapshots, 0);
+    }
+
     /// Takes apart and sweeps until nothing is left to do; answers the number of edits.
     pub fn tidy_up(&mut self) -> usize {
         let mut steps = 0;

@@ -4,6 +4,9 @@ use super::{Dice, World};
 use base::Block;
 use namespace::homes::Intent;
 
+/// The names of the snapshots that the calls make.
+pub const SNAPSHOTS: [&str; 2] = ["s0", "s1"];
+
 /// All paths of up to three components.
 pub fn paths() -> Vec<String> {
     let names = ["a", "b", "c"];
@@ -30,7 +33,7 @@ pub fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
     let mut pick = || &*paths[1 + dice.below(paths.len() as u64 - 1) as usize];
     let (path, other) = (pick(), pick());
     let root = ["/a", "/b"][dice.below(2) as usize];
-    let name = ["s0", "s1"][dice.below(2) as usize];
+    let name = SNAPSHOTS[dice.below(2) as usize];
     match dice.below(25) {
         4..7 if is_for_another_home(world, path) => {}
         9..12 if is_for_another_home(world, other) && !world.ns.is_directory(path) => {}
