@@ -48,6 +48,7 @@ enum Request {
     SetReplication(String),
     Status(String),
     List(String),
+    Batched(Vec<String>),
     Sum(String),
     Usage(String),
 }
@@ -55,7 +56,7 @@ enum Request {
 fn some_request(dice: &mut Dice) -> Request {
     let (path, other) = (dice.path(), dice.path());
     let coin = dice.below(2) == 0;
-    match dice.below(33) {
+    match dice.below(36) {
         0..4 => Request::Mkdirs(path, coin),
         4..8 => Request::Create { path, overwrite: dice.below(3) == 0, parents: coin },
         8 => Request::Close(path),
@@ -71,6 +72,7 @@ fn some_request(dice: &mut Dice) -> Request {
         23 => Request::Usage(path),
         27..31 => Request::File(path),
         31..33 => Request::Rename2(path, other, true),
+        33..35 => Request::Batched(vec![path, other, dice.path(), dice.path()]),
         _ => Request::List(path),
     }
 }
@@ -169,6 +171,20 @@ async fn answer(client: &Client, request: &Request) -> String {
             )
         }
         Request::List(path) => told(list(client, path).await),
+        Request::Batched(paths) => {
+            let request = p::GetBatchedListingRequestProto { paths: paths.clone(), ..Default::default() };
+            let answer: Result<p::GetBatchedListingResponseProto, _> =
+                client.call("getBatchedListing", &request).await;
+            told(answer.map(|answer| {
+                let shown = |listing: p::BatchedDirectoryListingProto| {
+                    let entries: Vec<_> =
+                        listing.partial_listing.into_iter().map(|fs| shown(Some(fs))).collect();
+                    (listing.parent_idx, entries, listing.exception)
+                };
+                let listings: Vec<_> = answer.listings.into_iter().map(shown).collect();
+                (listings, answer.has_more, answer.start_after)
+            }))
+        }
         Request::Sum(path) => {
             let request = p::GetContentSummaryRequestProto { path: path.clone() };
             let answer: Result<p::GetContentSummaryResponseProto, _> =

@@ -50,6 +50,13 @@ async fn summary(client: &Client, path: &str) -> Result<(u64, u64), CallError> {
     Ok((answer.summary.directory_count, answer.summary.file_count))
 }
 
+async fn batched(
+    client: &Client,
+    request: &p::GetBatchedListingRequestProto,
+) -> p::GetBatchedListingResponseProto {
+    client.call("getBatchedListing", request).await.unwrap()
+}
+
 /// A member that is cut off from its group, and has not heard of a directory with a file.
 struct Late {
     first: Cluster,
@@ -106,6 +113,34 @@ async fn a_late_door_tells_the_sum_of_a_file_in_a_directory_that_it_does_not_kno
     let late = Late::start().await;
     for directory in &late.directories {
         assert_eq!(summary(&late.door, &format!("{directory}/f")).await.unwrap(), (0, 1), "{directory}");
+    }
+    late.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_late_door_lists_directories_that_it_does_not_know() {
+    let late = Late::start().await;
+    let [one, other] = late.directories.clone();
+    for paths in [
+        vec![one.clone(), other.clone()],
+        vec![other.clone(), "/".into(), one.clone(), "/none".into()],
+        vec![format!("{other}/f"), format!("{one}/f"), other],
+    ] {
+        let request = p::GetBatchedListingRequestProto { paths: paths.clone(), ..Default::default() };
+        let found = batched(&late.door, &request).await;
+        let expected = batched(&late.first.client(1), &request).await;
+        assert_eq!(found, expected);
+        let told: Vec<(u32, usize)> = found
+            .listings
+            .iter()
+            .map(|listing| (listing.parent_idx, listing.partial_listing.len()))
+            .collect();
+        let count = |path: &String| match path.as_str() {
+            "/" => found.listings[1].partial_listing.len(),
+            "/none" => 0,
+            _ => 1,
+        };
+        assert_eq!(told, (0..).zip(paths.iter().map(count)).collect::<Vec<_>>());
     }
     late.end().await;
 }

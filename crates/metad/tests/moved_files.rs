@@ -140,6 +140,8 @@ async fn a_file_is_read_written_on_and_deleted_wherever_it_has_moved() {
                 &files.iter().find(|file| &*file.path == b"g").unwrap().locations.as_ref().unwrap().blocks;
             assert_eq!(blocks.len(), 2);
             assert!(blocks.iter().all(|block| block.locs.len() == 1 && !block.corrupt));
+            let batched = batched_with_places(&two, &[home, away]).await;
+            assert_eq!(places(&batched.listings[1].partial_listing), places(&files), "as by itself");
         }
         // It is written on in the pool of its new home; the blocks that it has stay where they are.
         append(&all[2], &there, b"and more").await;
@@ -181,6 +183,27 @@ async fn listing_with_places(two: &Two, path: &str) -> p::GetListingResponseProt
         p::GetListingRequestProto { src: path.into(), start_after: b"".to_vec().into(), need_location: true };
     let member = two.second.running()[0];
     two.second.client(member).call("getListing", &request).await.unwrap()
+}
+
+/// The blocks of all files, and the servers that have them.
+fn places(files: &[p::HdfsFileStatusProto]) -> Vec<(u64, Vec<String>)> {
+    let of_block = |block: &p::LocatedBlockProto| {
+        (block.b.block_id, block.locs.iter().map(|server| server.id.datanode_uuid.clone()).collect())
+    };
+    let of_file = |file: &p::HdfsFileStatusProto| -> Vec<(u64, Vec<String>)> {
+        file.locations.as_ref().expect("they were asked for").blocks.iter().map(of_block).collect()
+    };
+    files.iter().flat_map(of_file).collect()
+}
+
+async fn batched_with_places(two: &Two, paths: &[&String]) -> p::GetBatchedListingResponseProto {
+    let request = p::GetBatchedListingRequestProto {
+        paths: paths.iter().map(|path| (*path).clone()).collect(),
+        need_location: true,
+        ..Default::default()
+    };
+    let member = two.second.running()[1];
+    two.second.client(member).call("getBatchedListing", &request).await.unwrap()
 }
 
 /// Orders to another group wait while that group is away, and are carried out once when it is back, whoever leads then.

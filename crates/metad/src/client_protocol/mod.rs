@@ -8,6 +8,7 @@ mod administration;
 mod answers;
 mod append;
 mod attributes;
+pub mod batch;
 mod blocks;
 mod caching;
 pub mod calls;

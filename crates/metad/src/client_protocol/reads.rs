@@ -2,7 +2,8 @@
 
 use super::{
     answers::Encoded,
-    calls::{self, asked, decode},
+    batch::{batch_of, cookie_of},
+    calls::{self, asked},
     files,
     places::Places,
     status::{self, Name},
@@ -12,8 +13,6 @@ use crate::{
     core::Core,
     post::places::{Foreign, Located},
 };
-use base::FsError;
-use bytes::{Buf, Bytes};
 use namespace::{
     FileStatus, Namespace,
     reads::{check_access, get_block_locations, get_enclosing_root, get_file_info, get_listing},
@@ -88,13 +87,11 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
 }
 
 pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((message, reply)) = decode::<p::GetBatchedListingRequestProto>(&call, reply) else { return };
-    let Some(start) = place_of(message.start_after) else {
-        let text = "The cookie of the batched listing is too short.";
-        return reply.fs_error(&FsError::InvalidArgument(text.into()));
+    let read = match batch_of(&call) {
+        Ok(read) => read,
+        Err(refused) => return reply.error(refused),
     };
-    let need_location = message.need_location;
-    let read = get_listing::Batch { directories: message.paths, start, need_location };
+    let need_location = read.need_location;
     let reply = lines::watch_read(core, &call, reply, &read);
     let host = need_location.then(|| host(&call));
     calls::read(core, &call, reply, &read, |tree, found| {
@@ -109,22 +106,10 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
                 }
             },
         });
-        let mut cookie = found.next.0.to_be_bytes().to_vec();
-        cookie.extend_from_slice(&found.next.1);
+        let cookie = cookie_of(found.next.0, &found.next.1);
         let answer = Encoded::of(BatchedListing { pages, has_more: found.has_more, start_after: &cookie });
         Ok(Located::new(core, call.method, host.as_deref().unwrap_or_default(), foreign, answer))
     });
-}
-
-/// The place at which a batched listing goes on. Our cookie is the index of the path, big-endian, and then the name. `None` if it is
-/// too short.
-fn place_of(mut cookie: Bytes) -> Option<(u32, Bytes)> {
-    if cookie.is_empty() {
-        return Some((0, cookie));
-    }
-    let index = *cookie.first_chunk()?;
-    cookie.advance(index.len());
-    Some((u32::from_be_bytes(index), cookie))
 }
 
 pub fn get_preferred_block_size(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -86,14 +86,13 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
         method => method,
     };
     let call = Call { method, is_part: true, is_forwarded: false, ..call };
-    let gathering = Arc::new(Mutex::new(Gathering {
-        waiting: groups.len(),
-        parts: Parts::new(),
-        refusal: None,
-        merge,
-        request: call.request.clone(),
-        reply: Some(reply.unwatched()),
-    }));
+    let request = call.request.clone();
+    let merge = move |parts| match merge {
+        Merge::Parts(merge) => merge(parts),
+        Merge::Asked(merge) => merge(&request, parts),
+    };
+    let merge = move |parts| merge(parts).map_err(|error| error.to_string());
+    let gathering = Gathering::new(groups.len(), Box::new(merge), reply);
     for group in groups {
         let gathering = gathering.clone();
         let take = move |answer| gathering.lock().take(group, answer);
@@ -138,18 +137,27 @@ fn answer_own(core: &Arc<Core>, part: Call, reply: Replier) {
     (core.answer)(core, Call { is_forwarded: true, ..part }, Replier::captured(take));
 }
 
-struct Gathering {
+/// The parts of one call, until all groups have answered.
+pub(super) struct Gathering {
     waiting: usize,
     parts: Parts,
     /// The refusal of the first group that has refused; that may be the root group.
     refusal: Option<(GroupId, RpcError)>,
-    merge: Merge,
-    request: Bytes,
-    reply: Option<Replier>,
+    /// Taken with the last part.
+    end: Option<(Merging, Replier)>,
 }
 
+/// Puts the answers to one call together, or says why that is not possible.
+pub(super) type Merging = Box<dyn FnOnce(Parts) -> Result<Bytes, String> + Send>;
+
 impl Gathering {
-    fn take(&mut self, group: GroupId, answer: Answer) {
+    /// Waits for so many groups. Each of them writes down what it answers.
+    pub fn new(groups: usize, merge: Merging, reply: Replier) -> Arc<Mutex<Self>> {
+        let end = Some((merge, reply.unwatched()));
+        Arc::new(Mutex::new(Self { waiting: groups, parts: Parts::new(), refusal: None, end }))
+    }
+
+    pub fn take(&mut self, group: GroupId, answer: Answer) {
         match answer.result {
             Ok(part) => _ = self.parts.insert(group, part),
             Err(no_response) => {
@@ -165,21 +173,17 @@ impl Gathering {
             }
         }
         self.waiting -= 1;
-        if let Some(reply) = self.reply.take_if(|_| self.waiting == 0) {
-            self.answer(reply);
+        if let Some((merge, reply)) = self.end.take_if(|_| self.waiting == 0) {
+            match self.refusal.take() {
+                Some((_, refusal)) => reply.error(refusal),
+                None => Self::answer_with(merge, std::mem::take(&mut self.parts), reply),
+            }
         }
     }
 
-    fn answer(&mut self, reply: Replier) {
-        if let Some((_, refusal)) = self.refusal.take() {
-            return reply.error(refusal);
-        }
-        let parts = std::mem::take(&mut self.parts);
-        let merged = match self.merge {
-            Merge::Parts(merge) => merge(parts),
-            Merge::Asked(merge) => merge(&self.request, parts),
-        };
-        match merged {
+    /// Answers a call of which these are all parts.
+    pub fn answer_with(merge: Merging, parts: Parts, reply: Replier) {
+        match merge(parts) {
             Ok(answer) => reply.ok_encoded(answer.len(), |out| out.extend_from_slice(&answer)),
             Err(error) => reply.fs_error(&FsError::Io(format!("A group's answer cannot be read: {error}"))),
         }

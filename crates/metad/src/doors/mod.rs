@@ -3,6 +3,7 @@
 //! A call goes to the other group's active in the envelope in which members of one group pass calls on ([`crate::forward`]), under the
 //! client's own name. So it may be sent again, by this door or by another, and has one effect.
 
+mod batched;
 pub mod decide;
 mod diffs;
 pub mod gate;

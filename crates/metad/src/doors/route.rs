@@ -1,6 +1,6 @@
 //! Where a call of a client goes that has just come in.
 
-use super::{decide::Looked, gather::gather, send::send_on};
+use super::{batched, decide::Looked, gather::gather, send::send_on};
 use crate::{core::Core, forward};
 use base::{FsError, GroupId};
 use namespace::homes::Decision;
@@ -64,6 +64,7 @@ pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Ca
     let group = match Looked::at(&call) {
         Some(looked) => {
             (call, reply) = gather(core, &looked, call, reply)?;
+            (call, reply) = batched::take_apart(core, &looked, call, reply)?;
             looked.decision(&core.partition.tree().namespace).map_or(own, Decision::group)
         }
         // Of the protocols of metadata servers among each other, and of balancers.

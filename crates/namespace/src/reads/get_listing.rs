@@ -1,7 +1,7 @@
 //! A page of a directory.
 
 use crate::{
-    Context, FileStatus, Namespace, Paths, Readable, Sight, SnapshotId,
+    Context, FileStatus, Limits, Namespace, Paths, Readable, Sight, SnapshotId,
     access::{Access, READ_EXECUTE},
     readable::readable,
     reserved,
@@ -205,6 +205,16 @@ pub struct PartialListing<'ns> {
     pub listing: Result<Listing<'ns>, FsError>,
 }
 
+/// # Errors
+/// [`FsError::InvalidArgument`] for more paths than the limit.
+pub fn check_count(paths: usize, limits: &Limits) -> FsResult<()> {
+    let limit = limits.batched_listing_paths_max;
+    match paths > limit {
+        true => Err(FsError::InvalidArgument(format!("Too many source paths ({paths} > {limit})"))),
+        false => Ok(()),
+    }
+}
+
 /// `start`: the index of the first path to list and the name to start after in it.
 ///
 /// # Errors
@@ -217,10 +227,7 @@ pub fn get_batched<'ns>(
     start: (u32, &[u8]),
     need_location: bool,
 ) -> FsResult<BatchedListing<'ns>> {
-    let limit = ctx.limits.batched_listing_paths_max;
-    if paths.len() > limit {
-        return Err(FsError::InvalidArgument(format!("Too many source paths ({} > {limit})", paths.len())));
-    }
+    check_count(paths.len(), ctx.limits)?;
     let (first, mut start_after) = start;
     let mut answer = BatchedListing { listings: Vec::new(), has_more: false, next: (0, Vec::new()) };
     let mut entries = 0;
