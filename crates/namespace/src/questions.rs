@@ -6,7 +6,7 @@ use crate::{
     codec::{DecodeError, Field, Reader, Writer},
     exports::{self, FileImage},
     footprint::Mark,
-    homes::files_of,
+    homes::{contents_of, files_of},
     quota::Amounts,
 };
 use base::{FsError, FsResult, GroupId, InodeId, directory_log};
@@ -152,16 +152,18 @@ impl Question {
         }
     }
 
-    /// The mark that a home holds for its answer.
-    pub fn mark(&self) -> directory_log::Mark {
+    /// The marks that a home holds for its answer.
+    pub fn marks(&self) -> Vec<directory_log::Mark> {
         match self {
             Self::HasFile { directory, name } | Self::File { directory, name } => {
-                Mark::entry(*directory, name.as_bytes()).into()
+                vec![Mark::entry(*directory, name.as_bytes()).into()]
             }
-            Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => files_of(*directory),
-            // Whatever is planned below passes through it.
+            Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => {
+                vec![files_of(*directory)]
+            }
+            // Whatever is planned below passes through it. Entries say whether they bring something there.
             Self::Used { directory, .. } | Self::Amounts { directory, .. } => {
-                Mark::passage(*directory).into()
+                vec![Mark::passage(*directory).into(), contents_of(*directory)]
             }
         }
     }

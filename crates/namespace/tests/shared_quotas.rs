@@ -7,7 +7,9 @@ use common::{
     ALL_FINISHED, Dice, World,
     cluster::{Cluster, GROUPS},
 };
-use namespace::{Amounts, Context, Namespace, Reply, ops, ops::set_quota::KEEP, reads::get_file_info};
+use namespace::{
+    Amounts, Context, Namespace, Reply, ops, ops::set_quota::KEEP, reads::get_file_info, shares::Lack,
+};
 
 /// Stories of the random play; with 3,000 it was played once.
 const ROUNDS: u64 = 30;
@@ -21,6 +23,16 @@ struct Both {
     retries: u64,
     /// The calls so far, for people.
     calls: Vec<String>,
+    /// The call that is to come between an ask for another one and its answer.
+    between: Option<Between>,
+    /// Calls that have done so.
+    came_between: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Between {
+    Rename { source: String, destination: String },
+    SetStoragePolicy { path: String, policy: Option<&'static str> },
 }
 
 fn mkdirs(path: &str) -> ops::mkdirs::Request {
@@ -36,7 +48,8 @@ fn parent(path: &str) -> &str {
 
 impl Both {
     fn new(seed: u64) -> Self {
-        Self { cluster: Cluster::new(seed), one: World::new(seed), retries: 0, calls: Vec::new() }
+        let (cluster, one) = (Cluster::new(seed), World::new(seed));
+        Self { cluster, one, retries: 0, calls: Vec::new(), between: None, came_between: 0 }
     }
 
     fn is_directory(&self, path: &str) -> bool {
@@ -45,13 +58,43 @@ impl Both {
         status.is_ok_and(|status| status.is_some_and(|it| it.kind == namespace::FileKind::Directory))
     }
 
+    /// If the next call has homes asked, this one comes to the root group before their answers are used.
+    fn let_between(&mut self, between: Between) {
+        self.cluster.between = Some(match between.clone() {
+            Between::Rename { source, destination } => {
+                let request = ops::rename::Request { source, destination };
+                Box::new(move |ns, ctx| Ok(ops::rename::plan(ns, ctx, &request)?.into()))
+            }
+            Between::SetStoragePolicy { path, policy } => {
+                let request = ops::set_storage_policy::Request { path, policy: policy.map(Into::into) };
+                Box::new(move |ns, ctx| Ok(ops::set_storage_policy::plan(ns, ctx, &request)?.into()))
+            }
+        });
+        self.between = Some(between);
+    }
+
+    /// A call has come between. It is carried out in the one namespace as well, before the other one.
+    fn has_come_between(&mut self) -> bool {
+        let Some(found) = self.cluster.came_between.take() else { return false };
+        self.came_between += 1;
+        let between = self.between.take().unwrap();
+        let alone = match &between {
+            Between::Rename { source, destination } => self.one.rename(source, destination).map(Reply::Bool),
+            Between::SetStoragePolicy { path, policy } => self.one.set_storage_policy(path, *policy),
+        };
+        assert_eq!(found, alone, "{between:?} within {:?}", self.calls.last());
+        true
+    }
+
     /// Both have this end. A call that is to be tried again is not carried out in the one.
     fn same(
         &mut self,
         found: FsResult<Reply>,
         alone: impl FnOnce(&mut World) -> FsResult<Reply>,
     ) -> FsResult<Reply> {
-        if let Err(FsError::Retry(_)) = found {
+        // What goes away meanwhile may come too late for a call that is refused.
+        let is_late = self.has_come_between() && found.as_ref().is_err_and(is_of_quota);
+        if is_late || matches!(found, Err(FsError::Retry(_))) {
             self.retries += 1;
             return found;
         }
@@ -136,6 +179,12 @@ impl Both {
             };
             let found =
                 self.cluster.at(home, |ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
+            if self.has_come_between()
+                && let Some(error) = found.as_ref().err().filter(|error| is_of_quota(error))
+            {
+                refused = Err(error.clone());
+                break;
+            }
             let alone = self.one.try_add_block(path, last_alone);
             assert_eq!(found.as_ref().map(drop), alone.as_ref().map(drop), "{:?}", self.calls.last());
             match (found, alone) {
@@ -220,6 +269,13 @@ impl Both {
             assert_eq!(world.ns.directories_digest(), digest);
         }
     }
+}
+
+fn is_of_quota(error: &FsError) -> bool {
+    matches!(
+        error,
+        FsError::NamespaceQuotaExceeded(_) | FsError::SpaceQuotaExceeded(_) | FsError::TypeQuotaExceeded(_)
+    )
 }
 
 /// A directory of each home below this one.
@@ -311,6 +367,79 @@ fn bytes_that_come_to_a_medium_unasked_leave_the_others_less() {
     both.check(&["/q".to_owned()]);
 }
 
+/// Whoever has more than a limit when groups come to share it has no allowance before enough is deleted.
+#[test]
+fn who_has_too_much_when_groups_join_may_not_go_on_with_it() {
+    let mut one = World::new(4);
+    one.mkdirs("/q", true).unwrap();
+    for file in 0..5 {
+        let path = format!("/q/f{file}");
+        let inode = one.create(&path, false).unwrap();
+        one.complete(&path, inode, None);
+    }
+    one.set_quota("/q", 3, KEEP).unwrap();
+    let mut cluster = Cluster::of(4, one);
+    cluster.delete("/q/f0").unwrap();
+    let refused = cluster.write("/q/again", &[]).unwrap_err().to_string();
+    assert!(refused.ends_with("of directory /q is exceeded: quota=3 file count=6"), "{refused}");
+    for file in 1..4 {
+        cluster.delete(&format!("/q/f{file}")).unwrap();
+    }
+    cluster.write("/q/again", &[]).unwrap();
+}
+
+/// Where more is used than a limit allows, a file that moves to another home leaves no allowance there when it is deleted.
+#[test]
+fn a_file_that_moves_above_a_limit_brings_no_allowance() {
+    let mut both = Both::new(5);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    for file in 0..5 {
+        both.write(&format!("{}/f{file}", homes[1]), &[]).unwrap();
+    }
+    both.set_quota("/q", 6, KEEP).unwrap();
+    both.rename(&format!("{}/f0", homes[1]), &format!("{}/f0", homes[2]), None).unwrap();
+    both.delete(&format!("{}/f0", homes[2])).unwrap();
+    both.write(&format!("{}/again", homes[2]), &[]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
+/// Overwriting frees bytes only once it is done: it leaves nothing for others who want some at the same moment.
+#[test]
+fn who_wants_less_leaves_no_more_to_others_than_there_is() {
+    let mut both = Both::new(6);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    both.set_quota("/q", KEEP, 10 * MIB).unwrap();
+    let of = |bytes| Amounts { bytes, ..Amounts::default() };
+    let (less, more) = ((GroupId(3), of(-10 * MIB)), (GroupId(2), of(15 * MIB)));
+    let directory = both.cluster.id("/q");
+    let missing = [(GroupId(2), of(11 * MIB))].into();
+    let lack = Lack { directory, wanted: [less, more].into(), missing };
+    both.cluster.at_root(|ns, ctx| Ok(ops::allot::plan(ns, ctx, &lack))).unwrap();
+    both.write(&format!("{}/f", homes[1]), &[1 << 20; 4]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
+/// Two quotas by storage type that have no room, one within the other, do not send a call from one to the other for ever.
+#[test]
+fn bytes_come_to_a_medium_unasked_below_two_quotas() {
+    let mut both = Both::new(7);
+    both.mkdirs("/q").unwrap();
+    both.mkdirs("/q/s").unwrap();
+    let homes = of_each_home(&mut both, "/q/s");
+    for home in &homes {
+        both.write(&format!("{home}/f"), &[900_000, 900_000]).unwrap();
+    }
+    for directory in ["/q", "/q/s"] {
+        both.set_type_quota(directory, StorageType::Disk, MIB).unwrap();
+    }
+    for home in &homes {
+        both.set_storage_policy(&format!("{home}/f"), Some("HOT")).unwrap();
+        both.check(&["/q".to_owned(), "/q/s".to_owned()]);
+    }
+}
+
 #[test]
 fn random_changes_are_refused_as_in_one_group() {
     let (mut refused, mut retries, mut allotted) = (0, 0, 0);
@@ -332,7 +461,7 @@ fn random_changes_are_refused_as_in_one_group() {
             let (file, target) = (format!("{directory}/f{inner}"), format!("{other}/f{outer}"));
             let lengths: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.below(300_000)).collect();
             let overwrite = [None, Some(true), Some(false)][dice.below(3) as usize];
-            let kind = dice.below(20);
+            let kind = dice.below(21);
             both.calls.push(format!("seed {seed}, kind {kind}: {directory} {file} {target} {overwrite:?}"));
             if kind == 19 {
                 both.cluster.deliver(&mut dice);
@@ -349,7 +478,27 @@ fn random_changes_are_refused_as_in_one_group() {
             if !both.is_directory(&directory) || !both.is_directory(parent(&directory)) {
                 continue;
             }
+            if kind != 9 && dice.below(4) == 0 {
+                let (from, to) = (pick(&mut dice, &directories), pick(&mut dice, &directories));
+                let is_apart =
+                    |it: &String| !directory.starts_with(it.as_str()) && !other.starts_with(it.as_str());
+                match dice.below(3) {
+                    0 => {
+                        let (source, destination) = (format!("{from}/m"), format!("{to}/m"));
+                        both.let_between(Between::Rename { source, destination });
+                    }
+                    1 if is_apart(&from) && is_apart(&to) => {
+                        both.let_between(Between::Rename { source: from, destination: to });
+                    }
+                    _ if both.is_directory(&from) => {
+                        let policy = [None, Some("HOT"), Some("ALL_SSD")][dice.below(3) as usize];
+                        both.let_between(Between::SetStoragePolicy { path: from, policy });
+                    }
+                    _ => {}
+                }
+            }
             let found = match kind {
+                20 => both.write(&format!("{directory}/m"), &lengths).map(|()| Reply::Unit),
                 0..=3 => both.write(&file, &lengths).map(|()| Reply::Unit),
                 4..=6 if both.is_directory(&other) => both.rename(&file, &target, overwrite),
                 7 => both.delete(&file),
@@ -374,13 +523,8 @@ fn random_changes_are_refused_as_in_one_group() {
                 }
                 _ => continue,
             };
-            let is_refused = matches!(
-                found,
-                Err(FsError::NamespaceQuotaExceeded(_)
-                    | FsError::SpaceQuotaExceeded(_)
-                    | FsError::TypeQuotaExceeded(_))
-            );
-            refused += u64::from(is_refused);
+            refused += u64::from(found.as_ref().is_err_and(is_of_quota));
+            both.cluster.between = None;
             both.check(&directories);
         }
         while both.cluster.deliver(&mut dice) {}

@@ -38,6 +38,7 @@ struct State {
 
 #[derive(Clone, Copy)]
 struct Answered {
+    /// The entry of the first answer.
     since: Dix,
     times: u32,
 }
@@ -63,7 +64,7 @@ pub enum Waits {
 impl Batch {
     fn add(&mut self, lack: &Lack, call: Call, reply: Replier) {
         for (sum, of) in [(&mut self.wanted, &lack.wanted), (&mut self.missing, &lack.missing)] {
-            of.iter().for_each(|(group, amounts)| *sum.entry(*group).or_default() += *amounts);
+            of.iter().for_each(|(group, amounts)| sum.entry(*group).or_default().add_saturating(*amounts));
         }
         self.calls.push((call, reply));
     }
@@ -75,7 +76,7 @@ impl Batch {
 }
 
 impl Allowances {
-    /// The entry of the directory log with which the call was answered that has asked. `None`: it has not asked.
+    /// The entry of the directory log with which the call was answered first that has asked. `None`: it has not asked.
     pub fn since(&self, call: &Call) -> Option<Dix> {
         let state = self.state.lock();
         if state.answered.is_empty() {
@@ -88,6 +89,8 @@ impl Allowances {
         let mut state = self.state.lock();
         let times = state.answered.get(&name_of(&call)).map_or(0, |answered| answered.times);
         if state.waiting >= WAITING_MAX || times >= TIMES_MAX {
+            // If its client comes again, with the same name, it begins anew.
+            state.answered.remove(&name_of(&call));
             return Waits::Refused(reply);
         }
         state.waiting += 1;
@@ -111,8 +114,9 @@ impl Allowances {
         let mut state = self.state.lock();
         state.waiting -= calls.len();
         for (call, _) in calls {
-            if let Some(since) = since {
-                state.note(name_of(call), since);
+            match since {
+                Some(since) => state.note(name_of(call), since),
+                None => drop(state.answered.remove(&name_of(call))),
             }
         }
         let next = state.next.remove(&directory).filter(|batch| !batch.calls.is_empty())?;
@@ -129,6 +133,7 @@ impl Allowances {
 impl State {
     fn note(&mut self, name: CallId, since: Dix) {
         if let Some(known) = self.answered.get_mut(&name) {
+            let since = if known.since == Dix(0) { since } else { known.since };
             *known = Answered { since, times: known.times + 1 };
             return;
         }
