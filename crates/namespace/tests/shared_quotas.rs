@@ -86,6 +86,13 @@ impl Both {
         true
     }
 
+    /// Whether a file goes from one home to another between these directories.
+    fn are_apart(&self, source: &str, destination: &str) -> bool {
+        self.is_directory(source)
+            && self.is_directory(destination)
+            && self.cluster.home(source) != self.cluster.home(destination)
+    }
+
     /// Both have this end. A call that is to be tried again is not carried out in the one.
     fn same(
         &mut self,
@@ -440,6 +447,26 @@ fn bytes_come_to_a_medium_unasked_below_two_quotas() {
     }
 }
 
+/// A file goes from one home to another after both have told what they use, and before that is handed out.
+#[test]
+fn what_groups_have_told_is_void_when_a_file_moves_from_one_to_the_other() {
+    let mut both = Both::new(8);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    let [source, destination] = [1, 2].map(|home| format!("{}/m", homes[home]));
+    both.write(&source, &[]).unwrap();
+    both.set_quota("/q", 7, KEEP).unwrap();
+    for name in ["a", "b"] {
+        both.write(&format!("{}/{name}", homes[2]), &[]).unwrap();
+    }
+    both.delete(&format!("{}/b", homes[2])).unwrap();
+    both.let_between(Between::Rename { source, destination });
+    both.write(&format!("{}/a", homes[1]), &[]).unwrap();
+    assert_eq!(both.came_between, 1);
+    both.write(&format!("{}/b", homes[1]), &[]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
 #[test]
 fn random_changes_are_refused_as_in_one_group() {
     let (mut refused, mut retries, mut allotted) = (0, 0, 0);
@@ -483,7 +510,7 @@ fn random_changes_are_refused_as_in_one_group() {
                 let is_apart =
                     |it: &String| !directory.starts_with(it.as_str()) && !other.starts_with(it.as_str());
                 match dice.below(3) {
-                    0 => {
+                    0 if both.are_apart(&from, &to) => {
                         let (source, destination) = (format!("{from}/m"), format!("{to}/m"));
                         both.let_between(Between::Rename { source, destination });
                     }

@@ -146,3 +146,81 @@ impl State {
         self.order.push_back(name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{CallOrigin, Caller, ClientId, GroupId};
+    use namespace::Amounts;
+    use std::sync::Arc;
+
+    fn call() -> Call {
+        Call {
+            protocol: proto::protocol::FORWARD,
+            method: "create",
+            request: bytes::Bytes::new(),
+            caller: Arc::new(Caller::simple("ann", &[])),
+            origin: CallOrigin {
+                client_id: ClientId([7; 16]),
+                call_id: base::CallId(1),
+                retry_count: 0,
+                repeats: 0,
+                address: None,
+            },
+            peer: ([127, 0, 0, 1], 0).into(),
+            connection: 0,
+            state_id: None,
+            caller_context: None,
+            is_forwarded: false,
+            is_part: false,
+            redirects: 0,
+        }
+    }
+
+    fn wait(allowances: &Allowances, bytes: i64) -> Waits {
+        let amounts: ByGroup = [(GroupId(2), Amounts { bytes, ..Amounts::default() })].into();
+        let lack = Lack { directory: InodeId::ROOT, wanted: amounts.clone(), missing: amounts };
+        allowances.wait(&lack, call(), Replier::captured(|_| {}))
+    }
+
+    fn now(allowances: &Allowances, bytes: i64) -> Batch {
+        match wait(allowances, bytes) {
+            Waits::Now(batch) => batch,
+            _ => panic!("nobody else asks"),
+        }
+    }
+
+    /// A client that is told to come again comes with the same call.
+    #[test]
+    fn a_call_that_has_asked_too_often_may_come_again() {
+        let allowances = Allowances::default();
+        for dix in 1..=u64::from(TIMES_MAX) {
+            let batch = now(&allowances, 1);
+            assert!(allowances.answered(InodeId::ROOT, &batch.calls, Some(Dix(dix))).is_none());
+            assert_eq!(allowances.since(&call()), Some(Dix(1)), "any word after the first answer counts");
+        }
+        assert!(matches!(wait(&allowances, 1), Waits::Refused(_)));
+        assert_eq!(allowances.since(&call()), None);
+        let batch = now(&allowances, 1);
+        assert!(allowances.answered(InodeId::ROOT, &batch.calls, Some(Dix(100))).is_none());
+        assert_eq!(allowances.since(&call()), Some(Dix(100)));
+        // Nobody has answered: the clients are told to come again.
+        let batch = now(&allowances, 1);
+        assert!(allowances.answered(InodeId::ROOT, &batch.calls, None).is_none());
+        assert_eq!(allowances.since(&call()), None);
+    }
+
+    #[test]
+    fn what_many_calls_want_together_does_not_overflow() {
+        let allowances = Allowances::default();
+        let first = now(&allowances, 1);
+        for _ in 0..2 {
+            assert!(matches!(wait(&allowances, i64::MAX), Waits::Later));
+        }
+        let next = allowances.answered(InodeId::ROOT, &first.calls, Some(Dix(1))).expect("two wait");
+        let lack = next.lack(InodeId::ROOT);
+        for of in [lack.wanted, lack.missing] {
+            assert_eq!(of[&GroupId(2)].bytes, i64::MAX);
+        }
+    }
+}
