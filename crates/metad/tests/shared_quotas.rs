@@ -4,9 +4,10 @@ mod cluster;
 
 use base::ClientId;
 use cluster::{
+    Cluster, Plan,
     files::{create_request, insist},
     mkdirs_request, refused,
-    two::Two,
+    two::{ELEVENTH, SECOND, Two},
 };
 use proto::hdfs as p;
 use rpc::{CallError, Client};
@@ -87,6 +88,25 @@ async fn both_groups_together_keep_the_limits_of_a_quota() {
     create(&clients[0], &format!("{}/f7", two.homes[0])).await.unwrap();
     two.wait_until_same().await;
     two.end().await;
+}
+
+/// A group that has joined, and is no home yet, shares the quotas already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_quota_is_kept_while_no_other_group_is_a_home() {
+    let (first, active) = Cluster::in_sync(1).await;
+    first.mkdirs(active, "/q").await;
+    let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, 1).await.in_sync().await;
+    let client = first.client(active);
+    set_quota(&client, "/q", 3, KEEP).await.unwrap();
+    for file in 0..2 {
+        create(&client, &format!("/q/f{file}")).await.unwrap();
+    }
+    assert_names_exceeded(create(&client, "/q/more").await, 3);
+    assert_names_exceeded(mkdirs(&client, "/q/more").await, 3);
+    delete(&client, "/q/f0").await;
+    mkdirs(&client, "/q/more").await.unwrap();
+    second.end().await;
+    first.end().await;
 }
 
 /// Many clients at once, in both groups, until nothing fits any more: not one name is lost to a group that does not need it.

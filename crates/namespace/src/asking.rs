@@ -57,9 +57,7 @@ impl Context<'_> {
 
     fn ask_amounts(&self, ns: &Namespace, question: Question) -> Amounts {
         let told = self.told.filter(|_| ns.group() == GroupId::ROOT);
-        told.map_or(Amounts::default(), |told| {
-            told.ask_amounts(question, |question, at| ns.is_overtaken(question, at))
-        })
+        told.map_or(Amounts::default(), |told| told.ask_amounts(question))
     }
 
     fn ask(&self, ns: &Namespace, directory: InodeId, question: impl FnOnce(InodeId) -> Question) -> bool {

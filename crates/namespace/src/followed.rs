@@ -2,12 +2,12 @@
 //! them, and whether two groups have the same.
 
 use crate::{
-    Context, Edit, GroupLevel, Namespace,
+    Context, Edit, GroupLevel, Namespace, contents,
     digest::Digester,
     directory_log::DirectoryLog,
     edit_bytes,
     footprint::Marks,
-    homes::files_of,
+    homes::{contents_of, files_of},
     operation::Operation,
     ops::{
         Body, allow_snapshot,
@@ -71,6 +71,7 @@ impl Namespace {
             // Homes may hold that a directory has no files.
             marks.extend([files_of(moved.source), files_of(moved.destination)]);
         }
+        marks.extend(contents::raised_by(self, &edit.body).into_iter().map(contents_of));
         marks.sort_unstable();
         marks.dedup();
         let mut payload = Vec::new();

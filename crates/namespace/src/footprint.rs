@@ -14,7 +14,7 @@ use base::{InodeId, directory_log::MarkKind};
 use rapidhash::v3::rapidhash_v3;
 
 /// 2^64 divided by the golden ratio: a product with it spreads neighbouring numbers.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Something that an answer may rest on, and an edit may change. Two things may have one mark by chance: then an answer
 /// waits that need not.
@@ -83,7 +83,7 @@ impl Mark {
             MarkKind::Inode => 1,
             MarkKind::Names => 2,
             MarkKind::Name => 3,
-            MarkKind::Files => return None,
+            MarkKind::Files | MarkKind::Contents => return None,
         };
         Some(Self(key << 2 | kind))
     }

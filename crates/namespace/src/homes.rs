@@ -5,7 +5,7 @@
 
 use crate::{
     Namespace, SnapshotId,
-    footprint::{Mark, Reach},
+    footprint::{Mark, Reach, SPREAD},
     path::Path,
     reserved,
     snapshots::view::DOT_SNAPSHOT,
@@ -316,4 +316,13 @@ impl<'ns> Way<'ns> {
 /// The mark of the files in a directory.
 pub(crate) fn files_of(directory: InodeId) -> directory_log::Mark {
     directory_log::Mark::new(directory_log::MarkKind::Files, u128::from(directory.0))
+}
+
+/// Marks of contents, at most: an entry may concern the quotas of any number of directories.
+const CONTENTS: u64 = 4_096;
+
+/// The mark of what a directory, and all below it, counts for in quotas. Some directories have the same.
+pub(crate) fn contents_of(directory: InodeId) -> directory_log::Mark {
+    let key = directory.0.wrapping_mul(SPREAD) % CONTENTS;
+    directory_log::Mark::new(directory_log::MarkKind::Contents, key.into())
 }

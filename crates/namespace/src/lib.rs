@@ -22,6 +22,7 @@ mod change;
 pub mod charge;
 mod codec;
 mod consistency;
+mod contents;
 pub mod context;
 mod digest;
 mod directory_log;

@@ -1,47 +1,26 @@
-//! Whether what a group has told is overtaken by an entry of the directory log that it had not carried out then.
+//! Whether what a home has told of a file is overtaken by a snapshot that was ordered meanwhile.
 //!
-//! A group holds what it has told against its own plans. Entries that the root group has ordered meanwhile come to it all the same.
+//! A home holds what it has told against its own plans. A snapshot needs no hold, and comes to it all the same.
 
 use crate::{Edit, Namespace, ops::Body, questions::Question};
-use base::{InodeId, directory_log::Dix};
+use base::directory_log::Dix;
 
 impl Namespace {
-    /// Whether an answer that a group has given when it had carried out the entries up to this one has to be asked for once more.
+    /// Whether an answer about a file, which its home has given when it had carried out the entries up to this one, has to be asked for once more: a
+    /// snapshot was ordered behind that which may see the file.
     pub(crate) fn is_overtaken(&self, question: &Question, at: Dix) -> bool {
         let kept = &self.tree.directory_log.kept;
         if at < kept.base().dix {
             return true;
         }
         kept.after(at).any(|entry| match Edit::decode(&entry.payload) {
-            Ok(edit) => self.changes_answer(&edit.body, question),
+            Ok(Edit { body: Body::CreateSnapshot(taken), .. }) => {
+                let both = self.handle(question.directory()).zip(self.handle(taken.root));
+                both.is_some_and(|(directory, root)| self.is_at_or_below(directory, root))
+            }
+            Ok(_) => false,
             // No active orders what it cannot read.
             Err(_) => true,
         })
-    }
-
-    fn changes_answer(&self, body: &Body, question: &Question) -> bool {
-        let directory = question.directory();
-        match (question, body) {
-            // More may be below the directory than was told.
-            (Question::Used { .. } | Question::Amounts { .. }, Body::MoveFile(moved)) => {
-                self.is_below(moved.destination, directory)
-            }
-            (Question::Used { .. } | Question::Amounts { .. }, Body::Rename(renamed)) => {
-                self.is_below(renamed.destination, directory)
-            }
-            // The same may count on other media.
-            (Question::Used { .. } | Question::Amounts { .. }, Body::SetStoragePolicy(set)) => {
-                self.is_below(set.inode, directory) || self.is_below(directory, set.inode)
-            }
-            // A snapshot may see the file.
-            (Question::File { .. }, Body::CreateSnapshot(taken)) => self.is_below(directory, taken.root),
-            _ => false,
-        }
-    }
-
-    /// Whether a directory is the other one, or below it. One that is gone is below none.
-    fn is_below(&self, directory: InodeId, top: InodeId) -> bool {
-        let both = self.handle(directory).zip(self.handle(top));
-        both.is_some_and(|(directory, top)| self.is_at_or_below(directory, top))
     }
 }

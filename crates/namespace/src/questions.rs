@@ -6,7 +6,7 @@ use crate::{
     codec::{DecodeError, Field, Reader, Writer},
     exports::{self, FileImage},
     footprint::Mark,
-    homes::files_of,
+    homes::{contents_of, files_of},
     quota::Amounts,
 };
 use base::{
@@ -158,16 +158,18 @@ impl Question {
         }
     }
 
-    /// The mark that a home holds for its answer.
-    pub fn mark(&self) -> directory_log::Mark {
+    /// The marks that a home holds for its answer.
+    pub fn marks(&self) -> Vec<directory_log::Mark> {
         match self {
             Self::HasFile { directory, name } | Self::File { directory, name } => {
-                Mark::entry(*directory, name.as_bytes()).into()
+                vec![Mark::entry(*directory, name.as_bytes()).into()]
             }
-            Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => files_of(*directory),
-            // Whatever is planned below passes through it.
+            Self::HasFiles { directory } | Self::HasFilesOfOthers { directory, .. } => {
+                vec![files_of(*directory)]
+            }
+            // Whatever is planned below passes through it. Entries say whether they bring something there.
             Self::Used { directory, .. } | Self::Amounts { directory, .. } => {
-                Mark::passage(*directory).into()
+                vec![Mark::passage(*directory).into(), contents_of(*directory)]
             }
         }
     }
@@ -350,13 +352,8 @@ impl Told {
         }
     }
 
-    /// `is_overtaken`: as in [`Self::ask_file`].
-    pub(crate) fn ask_amounts(
-        &self,
-        question: Question,
-        is_overtaken: impl Fn(&Question, Dix) -> bool,
-    ) -> Amounts {
-        match self.answer(question, is_overtaken) {
+    pub(crate) fn ask_amounts(&self, question: Question) -> Amounts {
+        match self.answer(question, |_, _| false) {
             Some(Answer::Amounts(amounts)) => *amounts,
             _ => Amounts::default(),
         }

@@ -68,6 +68,15 @@ impl Amounts {
         self.numbers().all(|number| number <= 0)
     }
 
+    pub(crate) fn no_less_than_zero(&self) -> Self {
+        self.zip([], |number, []| number.max(0))
+    }
+
+    /// Adds; what is too much for a number is the greatest one.
+    pub fn add_saturating(&mut self, other: Self) {
+        self.each(other, i64::saturating_add);
+    }
+
     /// For each amount: what `of` makes of it and of the same amount of the others.
     pub(crate) fn zip<const N: usize>(&self, others: [&Self; N], of: impl Fn(i64, [i64; N]) -> i64) -> Self {
         Self {

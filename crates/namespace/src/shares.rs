@@ -46,7 +46,8 @@ record_fields! { Lack { directory, wanted, missing } }
 /// What is known of a call about quotas that groups share, and what its last plan has found.
 #[derive(Debug, Default)]
 pub struct Room {
-    /// The call has asked for an allowance, and the answer came with this entry of the directory log. An older word of the groups refuses nothing.
+    /// The call has asked for allowances, and the first answer came with this entry of the directory log. An older word of the groups refuses nothing. A later
+    /// answer, which may be about another quota, does not make the word about this one old.
     pub since: Option<Dix>,
     lack: RefCell<Option<Lack>>,
 }
@@ -98,7 +99,7 @@ impl Share {
 
 pub(crate) fn sum(of: &ByGroup) -> Amounts {
     let mut sum = Amounts::default();
-    of.values().for_each(|amounts| sum += *amounts);
+    of.values().for_each(|amounts| sum.add_saturating(*amounts));
     sum
 }
 

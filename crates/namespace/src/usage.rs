@@ -101,16 +101,21 @@ impl Namespace {
         }
     }
 
-    /// Lets several groups share the quotas that one group has had alone: it keeps what it uses, and the rest is free.
+    /// Lets several groups share the quotas that one group has had alone: it keeps what it uses, and the rest is free. Where it uses more than a limit allows
+    /// already, nobody has an allowance.
     pub(crate) fn share_quotas(&mut self) {
         let (own, tree) = (self.group(), &self.tree);
         let alone = tree.quotas.iter().filter(|(directory, _)| !tree.shares.contains_key(directory));
         let shares: Vec<(InodeId, Share)> = alone
             .map(|(directory, quota)| {
-                let left =
-                    |limit, [used]: [i64; 1]| if is_limit(limit) { limit.saturating_sub(used) } else { 0 };
-                let free = quota.limits.zip([&quota.used], left);
-                (*directory, Share { allowed: [(own, quota.used)].into(), free, ..Share::default() })
+                let within = |of: fn(i64, i64) -> i64| {
+                    let of = |limit, [used]: [i64; 1]| {
+                        if is_limit(limit) && used <= limit { of(limit, used) } else { 0 }
+                    };
+                    quota.limits.zip([&quota.used], of)
+                };
+                let (allowed, free) = (within(|_, used| used), within(i64::wrapping_sub));
+                (*directory, Share { allowed: [(own, allowed)].into(), free, ..Share::default() })
             })
             .collect();
         for (directory, share) in shares {

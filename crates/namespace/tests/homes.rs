@@ -31,8 +31,8 @@ fn a_call_that_makes_a_file_meets_the_holds_about_it() -> FsResult<()> {
     world.mkdirs("/a/b", true)?;
     world.mkdirs("/c", true)?;
     let directory = InodeId(InodeId::ROOT.0 + 2);
-    let held =
-        [Question::HasFile { directory, name: "f".into() }.mark(), Question::HasFiles { directory }.mark()];
+    let held = [Question::HasFile { directory, name: "f".into() }, Question::HasFiles { directory }]
+        .map(|question| question.marks()[0]);
     for (intent, rename, paths) in [
         (Intent::CreateWithParents, None, &["/a/b/f"][..]),
         (Intent::Change, None, &["/a/b/f"]),

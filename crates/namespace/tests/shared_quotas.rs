@@ -4,11 +4,11 @@ mod common;
 
 use base::{FsError, GroupId, StorageType};
 use common::{
-    Dice,
-    both::{Both, of_each_home, parent},
-    cluster::GROUPS,
+    Dice, World,
+    both::{Between, Both, is_of_quota, of_each_home, parent},
+    cluster::{Cluster, GROUPS},
 };
-use namespace::{Reply, ops, ops::set_quota::KEEP};
+use namespace::{Amounts, Reply, ops, ops::set_quota::KEEP, shares::Lack};
 
 /// Stories of the random play; with 3,000 it was played once.
 const ROUNDS: u64 = 30;
@@ -85,6 +85,99 @@ fn bytes_that_come_to_a_medium_unasked_leave_the_others_less() {
     both.check(&["/q".to_owned()]);
 }
 
+/// Whoever has more than a limit when groups come to share it has no allowance before enough is deleted.
+#[test]
+fn who_has_too_much_when_groups_join_may_not_go_on_with_it() {
+    let mut one = World::new(4);
+    one.mkdirs("/q", true).unwrap();
+    for file in 0..5 {
+        let path = format!("/q/f{file}");
+        let inode = one.create(&path, false).unwrap();
+        one.complete(&path, inode, None);
+    }
+    one.set_quota("/q", 3, KEEP).unwrap();
+    let mut cluster = Cluster::of(4, one);
+    cluster.delete("/q/f0").unwrap();
+    let refused = cluster.write("/q/again", &[]).unwrap_err().to_string();
+    assert!(refused.ends_with("of directory /q is exceeded: quota=3 file count=6"), "{refused}");
+    for file in 1..4 {
+        cluster.delete(&format!("/q/f{file}")).unwrap();
+    }
+    cluster.write("/q/again", &[]).unwrap();
+}
+
+/// Where more is used than a limit allows, a file that moves to another home leaves no allowance there when it is deleted.
+#[test]
+fn a_file_that_moves_above_a_limit_brings_no_allowance() {
+    let mut both = Both::new(5);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    for file in 0..5 {
+        both.write(&format!("{}/f{file}", homes[1]), &[]).unwrap();
+    }
+    both.set_quota("/q", 6, KEEP).unwrap();
+    both.rename(&format!("{}/f0", homes[1]), &format!("{}/f0", homes[2]), None).unwrap();
+    both.delete(&format!("{}/f0", homes[2])).unwrap();
+    both.write(&format!("{}/again", homes[2]), &[]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
+/// Overwriting frees bytes only once it is done: it leaves nothing for others who want some at the same moment.
+#[test]
+fn who_wants_less_leaves_no_more_to_others_than_there_is() {
+    let mut both = Both::new(6);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    both.set_quota("/q", KEEP, 10 * MIB).unwrap();
+    let of = |bytes| Amounts { bytes, ..Amounts::default() };
+    let (less, more) = ((GroupId(3), of(-10 * MIB)), (GroupId(2), of(15 * MIB)));
+    let directory = both.cluster.id("/q");
+    let missing = [(GroupId(2), of(11 * MIB))].into();
+    let lack = Lack { directory, wanted: [less, more].into(), missing };
+    both.cluster.at_root(|ns, ctx| Ok(ops::allot::plan(ns, ctx, &lack))).unwrap();
+    both.write(&format!("{}/f", homes[1]), &[1 << 20; 4]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
+/// Two quotas by storage type that have no room, one within the other, do not send a call from one to the other for ever.
+#[test]
+fn bytes_come_to_a_medium_unasked_below_two_quotas() {
+    let mut both = Both::new(7);
+    both.mkdirs("/q").unwrap();
+    both.mkdirs("/q/s").unwrap();
+    let homes = of_each_home(&mut both, "/q/s");
+    for home in &homes {
+        both.write(&format!("{home}/f"), &[900_000, 900_000]).unwrap();
+    }
+    for directory in ["/q", "/q/s"] {
+        both.set_type_quota(directory, StorageType::Disk, MIB).unwrap();
+    }
+    for home in &homes {
+        both.set_storage_policy(&format!("{home}/f"), Some("HOT")).unwrap();
+        both.check(&["/q".to_owned(), "/q/s".to_owned()]);
+    }
+}
+
+/// A file goes from one home to another after both have told what they use, and before that is handed out.
+#[test]
+fn what_groups_have_told_is_void_when_a_file_moves_from_one_to_the_other() {
+    let mut both = Both::new(8);
+    both.mkdirs("/q").unwrap();
+    let homes = of_each_home(&mut both, "/q");
+    let [source, destination] = [1, 2].map(|home| format!("{}/m", homes[home]));
+    both.write(&source, &[]).unwrap();
+    both.set_quota("/q", 7, KEEP).unwrap();
+    for name in ["a", "b"] {
+        both.write(&format!("{}/{name}", homes[2]), &[]).unwrap();
+    }
+    both.delete(&format!("{}/b", homes[2])).unwrap();
+    both.let_between(Between::Rename { source, destination });
+    both.write(&format!("{}/a", homes[1]), &[]).unwrap();
+    assert_eq!(both.came_between, 1);
+    both.write(&format!("{}/b", homes[1]), &[]).unwrap_err();
+    both.check(&["/q".to_owned()]);
+}
+
 #[test]
 fn random_changes_are_refused_as_in_one_group() {
     let (mut refused, mut retries, mut allotted) = (0, 0, 0);
@@ -106,7 +199,7 @@ fn random_changes_are_refused_as_in_one_group() {
             let (file, target) = (format!("{directory}/f{inner}"), format!("{other}/f{outer}"));
             let lengths: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.below(300_000)).collect();
             let overwrite = [None, Some(true), Some(false)][dice.below(3) as usize];
-            let kind = dice.below(20);
+            let kind = dice.below(21);
             both.calls.push(format!("seed {seed}, kind {kind}: {directory} {file} {target} {overwrite:?}"));
             if kind == 19 {
                 both.cluster.deliver(&mut dice);
@@ -123,7 +216,27 @@ fn random_changes_are_refused_as_in_one_group() {
             if !both.is_directory(&directory) || !both.is_directory(parent(&directory)) {
                 continue;
             }
+            if kind != 9 && dice.below(4) == 0 {
+                let (from, to) = (pick(&mut dice, &directories), pick(&mut dice, &directories));
+                let is_apart =
+                    |it: &String| !directory.starts_with(it.as_str()) && !other.starts_with(it.as_str());
+                match dice.below(3) {
+                    0 if both.are_apart(&from, &to) => {
+                        let (source, destination) = (format!("{from}/m"), format!("{to}/m"));
+                        both.let_between(Between::Rename { source, destination });
+                    }
+                    1 if is_apart(&from) && is_apart(&to) => {
+                        both.let_between(Between::Rename { source: from, destination: to });
+                    }
+                    _ if both.is_directory(&from) => {
+                        let policy = [None, Some("HOT"), Some("ALL_SSD")][dice.below(3) as usize];
+                        both.let_between(Between::SetStoragePolicy { path: from, policy });
+                    }
+                    _ => {}
+                }
+            }
             let found = match kind {
+                20 => both.write(&format!("{directory}/m"), &lengths).map(|()| Reply::Unit),
                 0..=3 => both.write(&file, &lengths).map(|()| Reply::Unit),
                 4..=6 if both.is_directory(&other) => both.rename(&file, &target, overwrite),
                 7 => both.delete(&file),
@@ -148,13 +261,8 @@ fn random_changes_are_refused_as_in_one_group() {
                 }
                 _ => continue,
             };
-            let is_refused = matches!(
-                found,
-                Err(FsError::NamespaceQuotaExceeded(_)
-                    | FsError::SpaceQuotaExceeded(_)
-                    | FsError::TypeQuotaExceeded(_))
-            );
-            refused += u64::from(is_refused);
+            refused += u64::from(found.as_ref().is_err_and(is_of_quota));
+            both.cluster.between = None;
             both.check(&directories);
         }
         while both.cluster.deliver(&mut dice) {}

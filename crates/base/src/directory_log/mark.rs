@@ -15,6 +15,8 @@ pub enum MarkKind {
     Inode,
     /// The files of one directory: whether there are any.
     Files,
+    /// What a directory, and all below it, counts for in the quotas above.
+    Contents,
 }
 
 impl MarkKind {
@@ -26,6 +28,7 @@ impl MarkKind {
             2 => Self::Passage,
             3 => Self::Inode,
             4 => Self::Files,
+            5 => Self::Contents,
             _ => return None,
         })
     }
@@ -66,6 +69,7 @@ impl fmt::Display for Mark {
             MarkKind::Passage => "passage",
             MarkKind::Inode => "inode",
             MarkKind::Files => "files",
+            MarkKind::Contents => "contents",
         };
         write!(f, "{kind}:{:x}", self.key)
     }

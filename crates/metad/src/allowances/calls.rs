@@ -38,6 +38,7 @@ struct State {
 
 #[derive(Clone, Copy)]
 struct Answered {
+    /// The entry of the first answer.
     since: Dix,
     times: u32,
 }
@@ -63,7 +64,7 @@ pub enum Waits {
 impl Batch {
     fn add(&mut self, lack: &Lack, call: Call, reply: Replier) {
         for (sum, of) in [(&mut self.wanted, &lack.wanted), (&mut self.missing, &lack.missing)] {
-            of.iter().for_each(|(group, amounts)| *sum.entry(*group).or_default() += *amounts);
+            of.iter().for_each(|(group, amounts)| sum.entry(*group).or_default().add_saturating(*amounts));
         }
         self.calls.push((call, reply));
     }
@@ -75,7 +76,7 @@ impl Batch {
 }
 
 impl Allowances {
-    /// The entry of the directory log with which the call was answered that has asked. `None`: it has not asked.
+    /// The entry of the directory log with which the call was answered first that has asked. `None`: it has not asked.
     pub fn since(&self, call: &Call) -> Option<Dix> {
         let state = self.state.lock();
         if state.answered.is_empty() {
@@ -88,6 +89,8 @@ impl Allowances {
         let mut state = self.state.lock();
         let times = state.answered.get(&name_of(&call)).map_or(0, |answered| answered.times);
         if state.waiting >= WAITING_MAX || times >= TIMES_MAX {
+            // If its client comes again, with the same name, it begins anew.
+            state.answered.remove(&name_of(&call));
             return Waits::Refused(reply);
         }
         state.waiting += 1;
@@ -111,8 +114,9 @@ impl Allowances {
         let mut state = self.state.lock();
         state.waiting -= calls.len();
         for (call, _) in calls {
-            if let Some(since) = since {
-                state.note(name_of(call), since);
+            match since {
+                Some(since) => state.note(name_of(call), since),
+                None => drop(state.answered.remove(&name_of(call))),
             }
         }
         let next = state.next.remove(&directory).filter(|batch| !batch.calls.is_empty())?;
@@ -129,6 +133,7 @@ impl Allowances {
 impl State {
     fn note(&mut self, name: CallId, since: Dix) {
         if let Some(known) = self.answered.get_mut(&name) {
+            let since = if known.since == Dix(0) { since } else { known.since };
             *known = Answered { since, times: known.times + 1 };
             return;
         }
@@ -139,5 +144,83 @@ impl State {
         }
         self.answered.insert(name, Answered { since, times: 1 });
         self.order.push_back(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{CallOrigin, Caller, ClientId, GroupId};
+    use namespace::Amounts;
+    use std::sync::Arc;
+
+    fn call() -> Call {
+        Call {
+            protocol: proto::protocol::FORWARD,
+            method: "create",
+            request: bytes::Bytes::new(),
+            caller: Arc::new(Caller::simple("ann", &[])),
+            origin: CallOrigin {
+                client_id: ClientId([7; 16]),
+                call_id: base::CallId(1),
+                retry_count: 0,
+                repeats: 0,
+                address: None,
+            },
+            peer: ([127, 0, 0, 1], 0).into(),
+            connection: 0,
+            state_id: None,
+            caller_context: None,
+            is_forwarded: false,
+            is_part: false,
+            redirects: 0,
+        }
+    }
+
+    fn wait(allowances: &Allowances, bytes: i64) -> Waits {
+        let amounts: ByGroup = [(GroupId(2), Amounts { bytes, ..Amounts::default() })].into();
+        let lack = Lack { directory: InodeId::ROOT, wanted: amounts.clone(), missing: amounts };
+        allowances.wait(&lack, call(), Replier::captured(|_| {}))
+    }
+
+    fn now(allowances: &Allowances, bytes: i64) -> Batch {
+        match wait(allowances, bytes) {
+            Waits::Now(batch) => batch,
+            _ => panic!("nobody else asks"),
+        }
+    }
+
+    /// A client that is told to come again comes with the same call.
+    #[test]
+    fn a_call_that_has_asked_too_often_may_come_again() {
+        let allowances = Allowances::default();
+        for dix in 1..=u64::from(TIMES_MAX) {
+            let batch = now(&allowances, 1);
+            assert!(allowances.answered(InodeId::ROOT, &batch.calls, Some(Dix(dix))).is_none());
+            assert_eq!(allowances.since(&call()), Some(Dix(1)), "any word after the first answer counts");
+        }
+        assert!(matches!(wait(&allowances, 1), Waits::Refused(_)));
+        assert_eq!(allowances.since(&call()), None);
+        let batch = now(&allowances, 1);
+        assert!(allowances.answered(InodeId::ROOT, &batch.calls, Some(Dix(100))).is_none());
+        assert_eq!(allowances.since(&call()), Some(Dix(100)));
+        // Nobody has answered: the clients are told to come again.
+        let batch = now(&allowances, 1);
+        assert!(allowances.answered(InodeId::ROOT, &batch.calls, None).is_none());
+        assert_eq!(allowances.since(&call()), None);
+    }
+
+    #[test]
+    fn what_many_calls_want_together_does_not_overflow() {
+        let allowances = Allowances::default();
+        let first = now(&allowances, 1);
+        for _ in 0..2 {
+            assert!(matches!(wait(&allowances, i64::MAX), Waits::Later));
+        }
+        let next = allowances.answered(InodeId::ROOT, &first.calls, Some(Dix(1))).expect("two wait");
+        let lack = next.lack(InodeId::ROOT);
+        for of in [lack.wanted, lack.missing] {
+            assert_eq!(of[&GroupId(2)].bytes, i64::MAX);
+        }
     }
 }

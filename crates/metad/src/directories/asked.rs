@@ -45,7 +45,7 @@ pub enum Known {
 pub fn asks_of(questions: &BTreeMap<GroupId, Vec<Question>>) -> Vec<AskOf> {
     let ask = |(group, questions): (&GroupId, &Vec<Question>)| AskOf {
         group: *group,
-        marks: questions.iter().map(Question::mark).collect(),
+        marks: questions.iter().flat_map(Question::marks).collect(),
         body: questions::encode(questions).into(),
     };
     questions.iter().map(ask).collect()

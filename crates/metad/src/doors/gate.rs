@@ -22,13 +22,15 @@ use std::sync::Arc;
 
 /// Before a call is carried out in the writer's turn. `None`: it waits, is refused, or goes to another group.
 pub fn in_turn(core: &Arc<Core>, turn: &mut Turn<'_>, call: &Call, reply: Replier) -> Option<Replier> {
+    if turn.namespace().is_shared() {
+        turn.has_asked(core.allowances.since(call));
+    }
     if is_alone(core) {
         return Some(reply);
     }
     let Some(looked) = Looked::at(call) else { return Some(reply) };
     // The entries that the root group has told to be visible come first.
     directories::apply(turn, turn.epoch());
-    turn.has_asked(core.allowances.since(call));
     let kind = if looked.method.kind == Kind::Edit { CallKind::Plan } else { CallKind::Read };
     let tree = turn.namespace();
     let marks = |seen: &mut Vec<Mark>| looked.home_call.seen(tree, seen);

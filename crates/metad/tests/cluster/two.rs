@@ -6,9 +6,9 @@ use proto::clover::admin as a;
 use rpc::Client;
 use std::{net::SocketAddr, time::Duration};
 
-const SECOND: GroupId = GroupId(2);
+pub const SECOND: GroupId = GroupId(2);
 /// The first member of the second group.
-const ELEVENTH: u32 = 11;
+pub const ELEVENTH: u32 = 11;
 
 /// Two groups, and a directory with one of each home below it.
 pub struct Two {

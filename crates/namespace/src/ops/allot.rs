@@ -90,7 +90,9 @@ pub(crate) fn hand_out(
     told.extend(ns.other_homes().map(|group| (group, ctx.used(ns, directory, group))));
     let mut left = limits;
     left -= sum(&told);
-    let all = sum(wanted);
+    // Who needs less gives it back later, and not for the others now.
+    let wanted: ByGroup = wanted.iter().map(|(group, wanted)| (*group, wanted.no_less_than_zero())).collect();
+    let all = sum(&wanted);
     // Where more is used than a limit allows already, nobody has an allowance: what one group frees, none may use again.
     let within = |of: &Amounts| {
         limits.zip([of, &left], |limit, [of, left]| if is_limit(limit) && left >= 0 { of } else { 0 })
@@ -98,11 +100,11 @@ pub(crate) fn hand_out(
     let mut allowed: ByGroup = told.iter().map(|(group, told)| (*group, within(told))).collect();
     let mut free = within(&left);
     let groups = wanted.len().max(1) as i64;
-    for (group, wanted) in wanted {
+    for (group, wanted) in &wanted {
         let given = limits.zip([wanted, &left, &all, &free], |limit, [wanted, left, all, free]| {
             match is_limit(limit) {
                 // It fits. Half of what is left then is for those that want something.
-                true if all <= left => wanted.max(0).saturating_add((left - all.max(0)) / 2 / groups),
+                true if all <= left => wanted.saturating_add((left - all) / 2 / groups),
                 // Not all of it does; some may want less than all.
                 true => wanted.clamp(0, free.max(0)),
                 false => 0,

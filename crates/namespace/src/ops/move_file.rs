@@ -203,7 +203,7 @@ impl MoveFileEdit {
         }
     }
 
-    /// The new home may use of the quotas above both directories what the old one used for the file.
+    /// The new home may use of the quotas above both directories what the old one used for the file, as far as that was allowed.
     fn move_allowances(&self, ns: &mut Namespace) {
         if ns.tree.shares.is_empty() {
             return;
@@ -215,8 +215,10 @@ impl MoveFileEdit {
             let inode = ns.tree.inode(at);
             let (id, parent) = (inode.id(), inode.parent);
             if let Some(mut share) = ns.tree.shares.get(&id).cloned() {
-                *share.allowed.entry(self.from).or_default() -= leaving;
-                *share.allowed.entry(self.to).or_default() += leaving;
+                let allowed = share.allowed_to(self.from);
+                let moved = leaving.zip([&allowed], |leaving, [allowed]| leaving.clamp(0, allowed.max(0)));
+                *share.allowed.entry(self.from).or_default() -= moved;
+                *share.allowed.entry(self.to).or_default() += moved;
                 ns.set_share(id, Some(share));
             }
             at = parent;

@@ -22,6 +22,16 @@ pub struct Both {
     pub stayed: u64,
     /// The calls so far, for people.
     pub calls: Vec<String>,
+    /// The call that is to come between an ask for another one and its answer.
+    between: Option<Between>,
+    /// Calls that have done so.
+    pub came_between: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum Between {
+    Rename { source: String, destination: String },
+    SetStoragePolicy { path: String, policy: Option<&'static str> },
 }
 
 pub fn mkdirs(path: &str) -> ops::mkdirs::Request {
@@ -37,7 +47,8 @@ pub fn parent(path: &str) -> &str {
 
 impl Both {
     pub fn new(seed: u64) -> Self {
-        Self { cluster: Cluster::new(seed), one: World::new(seed), retries: 0, stayed: 0, calls: Vec::new() }
+        let (cluster, one) = (Cluster::new(seed), World::new(seed));
+        Self { cluster, one, retries: 0, stayed: 0, calls: Vec::new(), between: None, came_between: 0 }
     }
 
     pub fn is_directory(&self, path: &str) -> bool {
@@ -46,13 +57,50 @@ impl Both {
         status.is_ok_and(|status| status.is_some_and(|it| it.kind == FileKind::Directory))
     }
 
+    /// If the next call has homes asked, this one comes to the root group before their answers are used.
+    pub fn let_between(&mut self, between: Between) {
+        self.cluster.between = Some(match between.clone() {
+            Between::Rename { source, destination } => {
+                let request = ops::rename::Request { source, destination };
+                Box::new(move |ns, ctx| Ok(ops::rename::plan(ns, ctx, &request)?.into()))
+            }
+            Between::SetStoragePolicy { path, policy } => {
+                let request = ops::set_storage_policy::Request { path, policy: policy.map(Into::into) };
+                Box::new(move |ns, ctx| Ok(ops::set_storage_policy::plan(ns, ctx, &request)?.into()))
+            }
+        });
+        self.between = Some(between);
+    }
+
+    /// A call has come between. It is carried out in the one namespace as well, before the other one.
+    pub fn has_come_between(&mut self) -> bool {
+        let Some(found) = self.cluster.came_between.take() else { return false };
+        self.came_between += 1;
+        let between = self.between.take().unwrap();
+        let alone = match &between {
+            Between::Rename { source, destination } => self.one.rename(source, destination).map(Reply::Bool),
+            Between::SetStoragePolicy { path, policy } => self.one.set_storage_policy(path, *policy),
+        };
+        assert_eq!(found, alone, "{between:?} within {:?}", self.calls.last());
+        true
+    }
+
+    /// Whether a file goes from one home to another between these directories.
+    pub fn are_apart(&self, source: &str, destination: &str) -> bool {
+        self.is_directory(source)
+            && self.is_directory(destination)
+            && self.cluster.home(source) != self.cluster.home(destination)
+    }
+
     /// Both have this end. A call that is to be tried again is not carried out in the one.
     pub fn same(
         &mut self,
         found: FsResult<Reply>,
         alone: impl FnOnce(&mut World) -> FsResult<Reply>,
     ) -> FsResult<Reply> {
-        if let Err(FsError::Retry(_)) = found {
+        // What goes away meanwhile may come too late for a call that is refused.
+        let is_late = self.has_come_between() && found.as_ref().is_err_and(is_of_quota);
+        if is_late || matches!(found, Err(FsError::Retry(_))) {
             self.retries += 1;
             return found;
         }
@@ -141,6 +189,12 @@ impl Both {
             };
             let found =
                 self.cluster.at(home, |ns, ctx| ops::add_block::plan(ns, ctx, &request, &ALL_FINISHED));
+            if self.has_come_between()
+                && let Some(error) = found.as_ref().err().filter(|error| is_of_quota(error))
+            {
+                refused = Err(error.clone());
+                break;
+            }
             let alone = self.one.try_add_block(path, last_alone);
             assert_eq!(found.as_ref().map(drop), alone.as_ref().map(drop), "{:?}", self.calls.last());
             match (found, alone) {
@@ -266,6 +320,13 @@ impl Both {
             assert_eq!(world.ns.directories_digest(), digest);
         }
     }
+}
+
+pub fn is_of_quota(error: &FsError) -> bool {
+    matches!(
+        error,
+        FsError::NamespaceQuotaExceeded(_) | FsError::SpaceQuotaExceeded(_) | FsError::TypeQuotaExceeded(_)
+    )
 }
 
 /// A directory of each home below this one.

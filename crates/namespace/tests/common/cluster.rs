@@ -2,8 +2,8 @@
 
 use super::{ALL_FINISHED, Dice, HOLDER, World};
 use base::{
-    Block, BlockId, FsResult, GroupId, InodeId, Level,
-    directory_log::{Dix, Entry},
+    Block, BlockId, FsError, FsResult, GroupId, InodeId, Level,
+    directory_log::{Dix, Entry, Mark},
 };
 use namespace::{
     BlockChange, Context, Edit, Namespace, Reply, Step,
@@ -29,7 +29,13 @@ pub struct Cluster {
     pub followed: BTreeMap<GroupId, Dix>,
     /// How often an allowance of a quota was asked for.
     pub allotted: u64,
+    /// A call that comes to the root group when homes have told something for another one, before that one is planned with it.
+    pub between: Option<Plan>,
+    /// How that call has ended.
+    pub came_between: Option<FsResult<Reply>>,
 }
+
+pub type Plan = Box<dyn Fn(&Namespace, &Context<'_>) -> FsResult<Step>>;
 
 /// What a client sees of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +50,11 @@ pub struct Seen {
 
 impl Cluster {
     pub fn new(seed: u64) -> Self {
-        let mut root = World::new(seed);
+        Self::of(seed, World::new(seed))
+    }
+
+    /// Two groups join the one that had all of the namespace.
+    pub fn of(seed: u64, mut root: World) -> Self {
         root.run(|ns, ctx| raise_level::plan(ns, ctx, Level::NEWEST)).unwrap();
         for group in &GROUPS[1..] {
             root.run(|ns, ctx| add_group::plan(ns, ctx, *group)).unwrap();
@@ -60,7 +70,8 @@ impl Cluster {
         }
         let followed = GROUPS[1..].iter().map(|group| (*group, root.ns.directory_log().dix)).collect();
         groups.insert(GroupId::ROOT, root);
-        Self { groups, maps: GROUPS.map(|group| (group, BTreeMap::new())).into(), followed, allotted: 0 }
+        let maps = GROUPS.map(|group| (group, BTreeMap::new())).into();
+        Self { groups, maps, followed, allotted: 0, between: None, came_between: None }
     }
 
     pub fn world(&mut self, group: GroupId) -> &mut World {
@@ -124,7 +135,8 @@ impl Cluster {
             let context = Context { room: Some(&room), ..world.context(Some(world.origin())) };
             let planned = plan(&world.ns, &context);
             if let Some(lack) = room.take_lack() {
-                since = Some(self.allot(&lack));
+                let answered = self.allot(&lack);
+                since.get_or_insert(answered);
                 continue;
             }
             return match planned?.into() {
@@ -157,12 +169,16 @@ impl Cluster {
             let planned = plan(&root.ns, &context);
             let lack = room.take_lack();
             if let Some(questions) = told.take_unanswered() {
-                told = self.ask(questions);
+                told = self.ask(&questions);
+                if self.come_between(&questions) {
+                    told = self.ask(&questions);
+                }
                 continue;
             }
             if let Some(lack) = lack {
                 told = Told::default();
-                since = Some(self.allot(&lack));
+                let answered = self.allot(&lack);
+                since.get_or_insert(answered);
                 continue;
             }
             let edit = match planned?.into() {
@@ -178,11 +194,11 @@ impl Cluster {
     }
 
     /// What groups answer to these questions.
-    fn ask(&self, questions: Vec<Question>) -> Told {
+    fn ask(&self, questions: &[Question]) -> Told {
         let mut told = Told::default();
         let mut by_group: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
         for question in questions {
-            by_group.entry(question.group(&self.root().ns)).or_default().push(question);
+            by_group.entry(question.group(&self.root().ns)).or_default().push(question.clone());
         }
         for (group, questions) in by_group {
             let ns = &self.groups[&group].ns;
@@ -191,6 +207,50 @@ impl Cluster {
             assert!(told.take(&questions, &namespace::questions::encode_answers(at, answers)));
         }
         told
+    }
+
+    /// Another call becomes an entry while this is held, unless it would have to ask about the same. True: what was told is void.
+    fn come_between(&mut self, held: &[Question]) -> bool {
+        let Some(plan) = self.between.take() else { return false };
+        let held: Vec<Mark> = held.iter().flat_map(Question::marks).collect();
+        let mut told = Told::default();
+        for _ in 0..ROUNDS_MAX {
+            let room = Room::since(None);
+            let root = self.world(GroupId::ROOT);
+            root.calls += 1;
+            let context =
+                Context { told: Some(&told), room: Some(&room), ..root.context(Some(root.origin())) };
+            let planned = plan(&root.ns, &context);
+            if let Some(questions) = told.take_unanswered() {
+                let marks: Vec<Mark> = questions.iter().flat_map(Question::marks).collect();
+                if Mark::any_common(&marks, &held) {
+                    return false;
+                }
+                told = self.ask(&questions);
+                continue;
+            }
+            if room.take_lack().is_some() {
+                return false;
+            }
+            let edit = match planned {
+                Ok(Step::Edit(edit)) => edit,
+                Ok(Step::NoChange(reply)) => {
+                    self.came_between = Some(Ok(reply));
+                    return false;
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(FsError::Retry(_) | FsError::Unsupported(_)) => return false,
+                Err(error) => {
+                    self.came_between = Some(Err(error));
+                    return false;
+                }
+            };
+            let marks = self.root().ns.as_entry(&edit).map_or_else(Vec::new, |(marks, _)| marks);
+            self.came_between = Some(Ok(self.apply(GroupId::ROOT, edit)));
+            self.follow();
+            return Mark::any_common(&marks, &held);
+        }
+        panic!("it asks and asks");
     }
 
     /// The root group hands out an allowance. Returns the entry with which it did.
