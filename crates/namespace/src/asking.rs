@@ -22,6 +22,12 @@ impl Context<'_> {
         parent.is_some_and(|parent| self.has_file(ns, parent, resolved.path.name()))
     }
 
+    /// The file of another home that a path names.
+    pub(crate) fn file_named(&self, ns: &Namespace, resolved: &Resolved<'_>) -> FileFact {
+        let parent = resolved.parent().filter(|_| resolved.target.is_none());
+        parent.map_or(FileFact::None, |parent| self.file(ns, parent, resolved.path.name()))
+    }
+
     /// Whether the home of a directory, if it is another group, has any file there.
     pub(crate) fn has_files(&self, ns: &Namespace, directory: u32) -> bool {
         self.ask(ns, ns.tree.inode(directory).id(), |directory| Question::HasFiles { directory })

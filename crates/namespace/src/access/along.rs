@@ -45,16 +45,23 @@ impl Access<'_> {
         let Some(target) = resolved.target else {
             return Err(FsError::NotFound(format!("Directory/File does not exist {path}")));
         };
+        self.check_is_owner(ns, resolved, ns.tree.attributes_of(target).owner)?;
+        Ok(target)
+    }
+
+    /// As [`Self::check_owner`], for what has this owner. It may be a file of another home.
+    pub fn check_is_owner(&self, ns: &Namespace, resolved: &Resolved<'_>, owner: &str) -> FsResult<()> {
         if self.is_superuser {
-            return Ok(target);
+            return Ok(());
         }
         resolved.check_traverse(ns, self)?;
-        if *ns.tree.attributes_of(target).owner != *self.caller.user {
-            return Err(FsError::AccessDenied(format!(
-                "Permission denied. user={} is not the owner of inode={path}",
-                self.caller.user
-            )));
+        match *owner == *self.caller.user {
+            true => Ok(()),
+            false => Err(FsError::AccessDenied(format!(
+                "Permission denied. user={} is not the owner of inode={}",
+                self.caller.user,
+                resolved.path.as_str()
+            ))),
         }
-        Ok(target)
     }
 }

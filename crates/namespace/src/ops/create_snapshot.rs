@@ -11,6 +11,7 @@ use crate::{
     operation::{Applying, Operation},
     path::Path,
     plannable::plannable,
+    questions::FileFact,
     resolve::{Purpose, Resolved, resolve},
     snapshots::{PER_DIRECTORY_MAX, Root, SNAPSHOT_ID_LIMIT, Taken, view::DOT_SNAPSHOT},
 };
@@ -122,7 +123,12 @@ pub(crate) fn resolve_owned<'req>(
     let access = Access::new(ctx);
     let resolved = resolve(ns, ctx, &access, path, Purpose::Other)?;
     if access.enabled {
-        access.check_owner(ns, &resolved)?;
+        match ctx.file_named(ns, &resolved) {
+            FileFact::None => drop(access.check_owner(ns, &resolved)?),
+            FileFact::File(file) => access.check_is_owner(ns, &resolved, &file.owner)?,
+            // Its home does not say whose it is. It is no directory in any case.
+            FileFact::Busy { .. } => {}
+        }
     }
     Ok(resolved)
 }
