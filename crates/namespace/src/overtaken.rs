@@ -2,7 +2,7 @@
 //!
 //! A group holds what it has told against its own plans. Entries that the root group has ordered meanwhile come to it all the same.
 
-use crate::{Edit, Namespace, ops::Body, questions::Question};
+use crate::{Edit, Namespace, SnapshotId, ops::Body, questions::Question};
 use base::{InodeId, directory_log::Dix};
 
 impl Namespace {
@@ -33,8 +33,12 @@ impl Namespace {
             (Question::Used { .. } | Question::Amounts { .. }, Body::SetStoragePolicy(set)) => {
                 self.is_below(set.inode, directory) || self.is_below(directory, set.inode)
             }
-            // A snapshot may see the file.
-            (Question::File { .. }, Body::CreateSnapshot(taken)) => self.is_below(directory, taken.root),
+            // A snapshot may see the file, even if the directory has left the snapshot's by now.
+            (Question::File { .. }, Body::CreateSnapshot(taken)) => {
+                let before = SnapshotId(taken.id.0 - 1);
+                let seen_by = |directory| self.latest_seeing(directory, before, taken.id);
+                self.handle(directory).is_some_and(|directory| seen_by(directory).is_some())
+            }
             _ => false,
         }
     }
