@@ -337,7 +337,8 @@ impl Namespace {
             let (Some(blocks), Some(file)) = (&past.blocks, self.handle(*inode)) else { continue };
             for stored in blocks.iter() {
                 let is_current = self.tree.blocks_of(file).any(|other| other.block.id == stored.block.id);
-                if !is_current && visited.insert(stored.block.id) {
+                let is_own = !self.is_foreign(stored.block.id);
+                if is_own && !is_current && visited.insert(stored.block.id) {
                     visit(stored.block, *inode, self.block_replication(file), stored.committed);
                 }
             }

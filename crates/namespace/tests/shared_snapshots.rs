@@ -5,9 +5,9 @@ mod common;
 use common::{
     Dice,
     both::{Both, of_each_home, parent},
-    cluster::GROUPS,
+    cluster::{GROUPS, rename},
 };
-use namespace::Reply;
+use namespace::{Reply, ops};
 use std::collections::BTreeSet;
 
 /// Stories of the random play; with 3,000 it was played once.
@@ -69,6 +69,47 @@ fn a_file_in_a_snapshot_does_not_move_to_another_home() {
     }
     let [found, expected] = both.see_below("/s");
     assert_eq!(found, expected);
+}
+
+/// What a snapshot keeps of another group's blocks is that group's to look after, also after a restart.
+#[test]
+fn a_group_does_not_take_foreign_blocks_of_a_snapshot_for_its_own() {
+    let mut both = Both::new(3);
+    both.mkdirs("/s").unwrap();
+    let homes = of_each_home(&mut both, "/s");
+    both.allow_snapshot("/s").unwrap();
+    for (at, home) in homes.iter().enumerate() {
+        let moved = format!("{}/f{at}", homes[(at + 1) % 3]);
+        both.write(&format!("{home}/f{at}"), &[700, 300]).unwrap();
+        both.rename(&format!("{home}/f{at}"), &moved, None).unwrap();
+        both.create_snapshot("/s", &format!("s{at}")).unwrap();
+        both.truncate(&moved, 700).unwrap();
+    }
+    for group in GROUPS {
+        assert_eq!(both.cluster.listed(group), both.cluster.maps[&group], "after a restart of group {group}");
+    }
+}
+
+/// A snapshot is made while a file is on its way out, and the file's directory is below the snapshot's only for that moment.
+#[test]
+fn a_file_that_a_snapshot_came_to_see_is_asked_for_again() {
+    let mut both = Both::new(4);
+    both.mkdirs("/s").unwrap();
+    both.mkdirs("/f").unwrap();
+    let homes = of_each_home(&mut both, "/f");
+    both.allow_snapshot("/s").unwrap();
+    // From another home than the root group's.
+    let (file, target) = (format!("{}/f", homes[1]), format!("{}/f", homes[2]));
+    both.write(&file, &[700]).unwrap();
+    let (from, below) = (homes[1].clone(), "/s/d".to_owned());
+    both.cluster.meanwhile = Some(Box::new(move |cluster| {
+        cluster.at_root(|ns, ctx| ops::rename::plan(ns, ctx, &rename(&from, &below))).unwrap();
+        let snapshot = ops::create_snapshot::Request { path: "/s".into(), name: "one".into() };
+        cluster.at_root(|ns, ctx| ops::create_snapshot::plan(ns, ctx, &snapshot)).unwrap();
+        cluster.at_root(|ns, ctx| ops::rename::plan(ns, ctx, &rename(&below, &from))).unwrap();
+    }));
+    let refused = both.cluster.rename(&file, &target).unwrap_err();
+    assert!(refused.to_string().contains("is in a snapshot"), "{refused}");
 }
 
 #[test]

@@ -52,6 +52,31 @@ fn a_block_that_a_snapshot_shows_is_copied_before_it_is_cut() {
     world.check_replay();
 }
 
+/// A snapshot that is deleted, and not swept away yet, had a list of the file's blocks of its own.
+#[test]
+fn blocks_that_were_joined_to_another_file_stay_when_the_past_of_their_file_goes() {
+    let mut world = World::new(1);
+    assert_eq!(world.mkdirs("/d", true), Ok(true));
+    assert!(world.allow_snapshot("/d").is_ok());
+    let mut blocks = Vec::new();
+    for path in ["/d/f", "/d/g"] {
+        let file = world.create(path, false).unwrap();
+        let first = Block { length: 100, ..world.add_block(path, file, None) };
+        let second = Block { length: 50, ..world.add_block(path, file, Some(first)) };
+        world.complete(path, file, Some(second));
+        blocks.push([first, second]);
+    }
+    assert!(world.create_snapshot("/d", "s").is_ok());
+    assert_eq!(world.truncate("/d/g", 100), Ok(true));
+    assert!(world.delete_snapshot("/d", "s").is_ok());
+    assert!(world.concat("/d/f", &["/d/g".into()]).is_ok());
+    assert_eq!(world.removed, BTreeSet::from([blocks[1][1].id]), "the file that has the rest is there");
+    world.tidy_up();
+    assert_eq!(world.removed, BTreeSet::from([blocks[1][1].id]));
+    assert!(world.ns.is_past_empty());
+    world.check_replay();
+}
+
 #[test]
 fn a_block_that_a_snapshot_shows_is_copied_after_those_behind_it_are_gone() {
     let mut world = World::new(1);

@@ -213,8 +213,10 @@ impl Operation for ConcatEdit {
         let target = ns.expect(self.target);
         for source in &self.sources {
             let source = ns.expect(*source);
-            ns.move_blocks(source, target, applying.changes);
             ns.unlink(source);
+            // The lists of snapshots that are deleted may have blocks that the source still has, which stay.
+            ns.forget_past(source, applying.changes);
+            ns.move_blocks(source, target, applying.changes);
             ns.remove_inode(source, applying.changes);
         }
         ns.set_modified(target, applying.time);

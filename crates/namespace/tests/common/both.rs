@@ -261,6 +261,52 @@ impl Both {
         self.same(found, |one| one.set_replication(path, replication).map(Reply::Bool))
     }
 
+    /// Cuts a file. Where that has to be done inside a block the data servers have done it.
+    pub fn truncate(&mut self, path: &str, length: u64) -> FsResult<Reply> {
+        let home = self.cluster.home(parent(path));
+        let request = ops::truncate::Request {
+            path: path.into(),
+            length: length as i64,
+            holder: HOLDER.into(),
+            client_machine: "127.0.0.1".into(),
+        };
+        let found = self.cluster.at(home, |ns, ctx| ops::truncate::plan(ns, ctx, &request));
+        if matches!(&found, Err(FsError::Unsupported(why)) if why.contains("written in another group")) {
+            return found;
+        }
+        let found = self.same(found, |one| one.truncate(path, length as i64).map(Reply::Bool))?;
+        if found == Reply::Bool(false) {
+            let commit = ops::commit_block_synchronization::plan;
+            let cut = self.cluster.groups[&home].cut_to(path);
+            self.cluster.at(home, |ns, ctx| commit(ns, ctx, &cut))?;
+            let cut = self.one.cut_to(path);
+            self.one.run(|ns, ctx| commit(ns, ctx, &cut))?;
+        }
+        Ok(found)
+    }
+
+    /// Joins a file to another one of its directory. Files that came from other homes are refused, which is not done in the one group.
+    pub fn concat(&mut self, target: &str, source: &str) -> FsResult<Reply> {
+        let request = ops::concat::Request { target: target.into(), sources: vec![source.into()] };
+        let home = self.cluster.home(parent(target));
+        let found = self.cluster.at(home, |ns, ctx| ops::concat::plan(ns, ctx, &request));
+        if matches!(&found, Err(FsError::Unsupported(_))) {
+            return found;
+        }
+        self.same(found, |one| one.concat(target, &request.sources))
+    }
+
+    /// A new file in place of the one that has the path.
+    pub fn overwrite(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
+        let home = self.cluster.home(parent(path));
+        let mut request = self.cluster.world(home).create_request(path, HOLDER);
+        request.flags |= ops::create::flag::OVERWRITE;
+        let found =
+            self.cluster.at(home, |ns, ctx| ops::create::plan(ns, ctx, &request)).map(|_| Reply::Unit);
+        self.same(found, |one| one.create(path, true).map(|_| Reply::Unit))?;
+        self.go_on(home, path, lengths, None, None)
+    }
+
     pub fn allow_snapshot(&mut self, path: &str) -> FsResult<Reply> {
         let request = ops::allow_snapshot::Request { path: path.into() };
         let found = self.cluster.at_root(|ns, ctx| ops::allow_snapshot::plan(ns, ctx, &request));

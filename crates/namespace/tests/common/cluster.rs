@@ -33,9 +33,12 @@ pub struct Cluster {
     pub between: Option<Plan>,
     /// How that call has ended.
     pub came_between: Option<FsResult<Reply>>,
+    /// What happens once homes have told what the root group's next call asks, and before that call is decided.
+    pub meanwhile: Option<Meanwhile>,
 }
 
 pub type Plan = Box<dyn Fn(&Namespace, &Context<'_>) -> FsResult<Step>>;
+pub type Meanwhile = Box<dyn FnOnce(&mut Cluster)>;
 
 /// What a client sees of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +74,7 @@ impl Cluster {
         let followed = GROUPS[1..].iter().map(|group| (*group, root.ns.directory_log().dix)).collect();
         groups.insert(GroupId::ROOT, root);
         let maps = GROUPS.map(|group| (group, BTreeMap::new())).into();
-        Self { groups, maps, followed, allotted: 0, between: None, came_between: None }
+        Self { groups, maps, followed, allotted: 0, between: None, came_between: None, meanwhile: None }
     }
 
     pub fn world(&mut self, group: GroupId) -> &mut World {
@@ -143,6 +146,7 @@ impl Cluster {
                 Step::Edit(edit) => Ok(self.apply(group, edit)),
                 Step::Allocate(edit, _) => Ok(self.apply(group, edit)),
                 Step::NoChange(reply) => Ok(reply),
+                Step::Cut(edit, _) => Ok(self.apply(group, edit)),
                 Step::Refused(edit, error) => {
                     self.apply(group, edit);
                     Err(error)
@@ -170,6 +174,9 @@ impl Cluster {
             let lack = room.take_lack();
             if let Some(questions) = told.take_unanswered() {
                 told = self.ask(&questions);
+                if let Some(meanwhile) = self.meanwhile.take() {
+                    meanwhile(self);
+                }
                 if self.come_between(&questions) {
                     told = self.ask(&questions);
                 }
@@ -341,15 +348,22 @@ impl Cluster {
             }
         }
         assert_eq!(self.maps, wanted);
-        for (group, world) in &self.groups {
+        for world in self.groups.values() {
             world.ns.check_consistency().unwrap();
-            let mut listed = BTreeMap::new();
-            world.ns.for_each_block(&mut |block, _, replication, _| {
-                assert!(listed.insert(block.id, replication).is_none());
-            });
-            assert_eq!(&listed, &self.maps[group], "what group {group} knows after a restart");
             assert_eq!(world.ns.messages_waiting(), 0);
         }
+        for group in GROUPS {
+            assert_eq!(self.listed(group), self.maps[&group], "what group {group} knows after a restart");
+        }
+    }
+
+    /// The blocks that a group's block map is told of after a restart.
+    pub fn listed(&self, group: GroupId) -> BTreeMap<BlockId, u16> {
+        let mut listed = BTreeMap::new();
+        self.groups[&group].ns.for_each_block(&mut |block, _, replication, _| {
+            assert!(listed.insert(block.id, replication).is_none());
+        });
+        listed
     }
 
     /// How many exports there are.

@@ -347,17 +347,27 @@ impl World {
         Ok(true)
     }
 
-    /// The data servers have cut the last block of a file.
-    pub fn finish_truncation(&mut self, inode: InodeId, length: u64) {
-        let (block, stamp, wanted) = self.ns.truncation_of(inode).expect("the file is being truncated");
-        assert_eq!(wanted, length);
-        let request = ops::commit_block_synchronization::Request {
+    /// The report that the last block of this file was cut as was ordered.
+    pub fn cut_to(&self, path: &str) -> ops::commit_block_synchronization::Request {
+        let status = get_file_info::get(&self.ns, &self.context(None), path).unwrap().unwrap();
+        self.cut_of(status.id)
+    }
+
+    fn cut_of(&self, inode: InodeId) -> ops::commit_block_synchronization::Request {
+        let (block, stamp, length) = self.ns.truncation_of(inode).expect("the file is being truncated");
+        ops::commit_block_synchronization::Request {
             block: block.id,
             stamp,
             length,
             close_file: true,
             delete_block: false,
-        };
+        }
+    }
+
+    /// The data servers have cut the last block of a file.
+    pub fn finish_truncation(&mut self, inode: InodeId, length: u64) {
+        let request = self.cut_of(inode);
+        assert_eq!(request.length, length);
         let done = self.run(|ns, ctx| ops::commit_block_synchronization::plan(ns, ctx, &request));
         assert_eq!(done, Ok(Reply::Unit));
     }
