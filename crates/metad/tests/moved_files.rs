@@ -177,6 +177,44 @@ async fn a_file_is_read_written_on_and_deleted_wherever_it_has_moved() {
     two.end().await;
 }
 
+/// Files with blocks in the pools of both groups become one file, in either home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn files_from_other_homes_are_joined() {
+    let two = Two::start(2).await;
+    let all = two.file_systems();
+    for (number, at) in [0, 1].into_iter().enumerate() {
+        let (home, away) = (&two.directories[at], &two.directories[1 - at]);
+        let fs = &all[3 * number];
+        let parts: Vec<Vec<u8>> = (0..3).map(|part| some_bytes(300_000 + part, part)).collect();
+        write(fs, &format!("{home}/target"), &parts[0]).await;
+        write(fs, &format!("{away}/far"), &parts[1]).await;
+        fs.rename(&format!("{away}/far"), &format!("{home}/far"), false).await.unwrap();
+        write(fs, &format!("{home}/near"), &parts[2]).await;
+        let (target, joined) = (format!("{home}/target"), format!("{away}/joined"));
+        let sources = [format!("{home}/far"), format!("{home}/near")];
+        let refused = fs.concat(&target, std::slice::from_ref(&joined)).await.unwrap_err().to_string();
+        assert!(refused.contains("not in the same directory"), "{refused}");
+        fs.concat(&target, &sources).await.unwrap();
+        let mut bytes = parts.concat();
+        for fs in &all {
+            assert!(read(fs, &target).await == bytes, "by each door");
+            assert!(fs.open(&sources[0]).await.is_err(), "it is in the target now");
+        }
+        append(&all[1], &target, b"and more").await;
+        bytes.extend_from_slice(b"and more");
+        // Both groups keep what the target wants of its blocks.
+        assert_eq!(two.replicas(), 3);
+        assert!(all[2].set_replication(&target, 2).await.unwrap());
+        until("all blocks have two replicas", async || two.replicas() == 6).await;
+        // The file may go once the other group has heard whose blocks it has.
+        until("the file has moved", async || all[0].rename(&target, &joined, false).await.is_ok()).await;
+        assert!(read(&all[3], &joined).await == bytes);
+        assert!(all[2].delete(&joined, false).await.unwrap());
+        until("the replicas in both pools are gone", async || two.replicas() == 0).await;
+    }
+    two.end().await;
+}
+
 /// The listing of a directory with the places of all blocks.
 async fn listing_with_places(two: &Two, path: &str) -> p::GetListingResponseProto {
     let request =

@@ -465,6 +465,9 @@ impl Namespace {
         let mut sum = self.tree.sum;
         for stored in self.tree.blocks_of(from) {
             sum = sum.wrapping_sub(block_digest(from_id, stored)).wrapping_add(block_digest(to_id, stored));
+            if self.is_foreign(stored.block.id) {
+                continue;
+            }
             changes.push(BlockChange::Moved { block: stored.block.id, inode: to_id });
             if before != after {
                 let block = stored.block.id;

@@ -3,7 +3,7 @@
 use crate::{
     BlockChange, Namespace,
     exports::{Export, FileImage, export_digest},
-    outbox::Order,
+    outbox::{Join, Order},
     store::{
         NONE,
         attributes::AttributeValues,
@@ -59,13 +59,6 @@ impl Namespace {
     /// Whether this group made the file, which it always knows where to find.
     fn has_made(&self, file: InodeId) -> bool {
         matches!(file.origin(), InodeOrigin::Group { number, .. } if u16::from(number) == self.tree.counters.group_number())
-    }
-
-    /// Whether the file, which is here, was made here and has no foreign block.
-    pub(crate) fn is_native(&self, file: u32) -> bool {
-        self.tree.directory_log.is_unused()
-            || (self.has_made(self.tree.inode(file).id())
-                && self.tree.blocks_of(file).all(|stored| !self.is_foreign(stored.block.id)))
     }
 
     /// A closed file leaves its directory: it lives in another group from here on.
@@ -160,6 +153,67 @@ impl Namespace {
         if is_over {
             self.end_export(file, changes);
         }
+    }
+
+    /// The blocks of a file become blocks of another one in this group, and the file, which is in no directory's list, goes. The groups that have
+    /// exports of it are told.
+    pub(crate) fn join_files(&mut self, source: u32, target: u32, changes: &mut Vec<BlockChange>) {
+        let groups = self.groups_with_exports(source);
+        if !groups.is_empty() {
+            let attributes = self.tree.attributes_of(target);
+            let join = Join {
+                file: self.tree.inode(target).id(),
+                sources: vec![self.tree.inode(source).id()],
+                replication: attributes.replication,
+                storage_policy: attributes.storage_policy,
+            };
+            groups.into_iter().for_each(|group| self.give_order(group, Order::Join(join.clone())));
+        }
+        self.move_blocks(source, target, changes);
+        self.remove_record(source, changes);
+    }
+
+    /// A file of this order about which this group knows something else.
+    pub(crate) fn does_not_fit(&self, join: &Join) -> Option<InodeId> {
+        let is_here = |file: InodeId| self.handle(file).is_some() && self.exported_to(file).is_none();
+        let mut seen = BTreeSet::from([join.file]);
+        let is_wrong = |source: &InodeId| self.exported_to(*source).is_none() || !seen.insert(*source);
+        Some(join.file).filter(|file| is_here(*file)).or_else(|| join.sources.iter().copied().find(is_wrong))
+    }
+
+    /// Exports end, and their blocks are those of another file from then on, which lives in group `to`.
+    pub(crate) fn join_exports(&mut self, join: &Join, to: GroupId, changes: &mut Vec<BlockChange>) {
+        for source in &join.sources {
+            let from = self.expect(*source);
+            // A file without blocks here has no export, unless this group has made it.
+            if self.tree.last_block(from) != NONE {
+                let export = self.tree.exports.get(&join.file).map(|export| export.handle);
+                let export = export.unwrap_or_else(|| self.begin_export(join, from, to));
+                self.move_blocks(from, export, changes);
+            }
+            self.set_export(*source, None);
+            self.remove_record(from, &mut Vec::new());
+        }
+    }
+
+    /// Makes an export, still without blocks, of a file that has got those of this one.
+    fn begin_export(&mut self, join: &Join, like: u32, to: GroupId) -> u32 {
+        let (modified, accessed) = (self.tree.inode(like).modified(), self.tree.inode(like).accessed());
+        let attributes = self.tree.attributes_of(like);
+        let (owner, group) = (Box::<str>::from(attributes.owner), Box::<str>::from(attributes.group));
+        let (mode, block_size) = (attributes.mode, attributes.block_size);
+        let attributes = self.acquire_attributes(AttributeValues {
+            owner: &owner,
+            group: &group,
+            mode,
+            replication: join.replication,
+            storage_policy: join.storage_policy,
+            block_size,
+            acl: None,
+        });
+        let export = self.insert_inode(Inode::file(join.file, attributes, modified, accessed), b"");
+        self.set_export(join.file, Some(Export { to, handle: export }));
+        export
     }
 
     /// Whether the export ends with this order, because it has no other blocks.

@@ -36,6 +36,8 @@ pub struct HomeCall {
     pub block: Option<BlockId>,
     /// The call is a rename of this kind.
     pub rename: Option<Rename>,
+    /// The call looks at each of its paths by itself. One that does not is decided by its first path.
+    pub is_batch: bool,
 }
 
 /// Where a rename puts what it moves.
@@ -47,19 +49,19 @@ pub enum Rename {
     To,
 }
 
-/// The group that decides a call, and whether it can do anything but refuse.
+/// The group that decides a call, and whether it can do that alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// This group decides the call.
     Group(GroupId),
-    /// The call touches files of several groups, so none of them can carry it out. This group, which decides about the first path, refuses it.
-    Refused(GroupId),
+    /// The call is to be taken apart: its paths have several homes, and this group decides about the first one.
+    Apart(GroupId),
 }
 
 impl Decision {
     pub fn group(self) -> GroupId {
         match self {
-            Self::Group(group) | Self::Refused(group) => group,
+            Self::Group(group) | Self::Apart(group) => group,
         }
     }
 }
@@ -81,9 +83,10 @@ impl HomeCall {
                 Decision::Group(GroupId::ROOT)
             }
             Some(_) => Decision::Group(group),
-            None if others.iter().any(|path| ns.decider(path, self.intent) != group) => {
-                Decision::Refused(group)
+            None if self.is_batch && others.iter().any(|path| ns.decider(path, self.intent) != group) => {
+                Decision::Apart(group)
             }
+            // The files of a `concat` are in one directory, or it is refused by the home of the first.
             None => Decision::Group(group),
         }
     }

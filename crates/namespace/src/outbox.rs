@@ -28,6 +28,20 @@ pub enum Order {
         file: InodeId,
         replication: u16,
     },
+    /// The blocks of other files are blocks of this one now, and those files are gone. It stands alone in its message.
+    Join(Join),
+}
+
+/// What the other group has to know of files that were joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The file that has the blocks now. The other group may have no export of it yet.
+    pub file: InodeId,
+    /// The files that are gone. The other group has an export of each.
+    pub sources: Vec<InodeId>,
+    /// What the file wants of its blocks.
+    pub replication: u16,
+    pub storage_policy: u8,
 }
 
 /// The orders of one edit to one group.
@@ -59,6 +73,7 @@ impl Order {
     pub fn file(&self) -> InodeId {
         match self {
             Self::Free { file } | Self::FreeBlocks { file, .. } | Self::SetReplication { file, .. } => *file,
+            Self::Join(Join { file, .. }) => *file,
         }
     }
 }
@@ -80,6 +95,13 @@ impl Field for Order {
                 file.encode(out);
                 replication.encode(out);
             }
+            Self::Join(Join { file, sources, replication, storage_policy }) => {
+                out.byte(4);
+                file.encode(out);
+                sources.encode(out);
+                replication.encode(out);
+                storage_policy.encode(out);
+            }
         }
     }
 
@@ -90,6 +112,12 @@ impl Field for Order {
             1 => Ok(Self::Free { file }),
             2 => Ok(Self::FreeBlocks { file, blocks: Field::decode(input)? }),
             3 => Ok(Self::SetReplication { file, replication: Field::decode(input)? }),
+            4 => Ok(Self::Join(Join {
+                file,
+                sources: Field::decode(input)?,
+                replication: Field::decode(input)?,
+                storage_policy: Field::decode(input)?,
+            })),
             _ => Err(input.malformed("an order of a kind that is not known")),
         }
     }
@@ -107,7 +135,8 @@ impl Field for Message {
         let number = input.number()?;
         let at = TxId { epoch: base::Epoch(input.number()?), sn: base::Sn(input.number()?) };
         let message = Self { number, at, dix: Dix(input.number()?), orders: Field::decode(input)? };
-        if number == 0 || message.orders.is_empty() {
+        let joins = message.orders.iter().any(|order| matches!(order, Order::Join(_)));
+        if number == 0 || message.orders.is_empty() || joins && message.orders.len() > 1 {
             return Err(input.malformed("a message to another group that no group sends"));
         }
         Ok(message)

@@ -37,6 +37,9 @@ impl Namespace {
                 Some(Order::FreeBlocks { file: last, blocks }),
                 Order::FreeBlocks { file, blocks: mut more },
             ) if *last == file => blocks.append(&mut more),
+            (Some(Order::Join(last)), Order::Join(mut join)) if last.file == join.file => {
+                last.sources.append(&mut join.sources);
+            }
             (_, order) => orders.push(order),
         }
     }

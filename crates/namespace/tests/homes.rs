@@ -15,7 +15,7 @@ const SECOND: GroupId = GroupId(2);
 
 fn call(intent: Intent, rename: Option<Rename>, paths: &[&str]) -> HomeCall {
     let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-    HomeCall { intent, paths, file: None, block: None, rename }
+    HomeCall { intent, paths, file: None, block: None, rename, is_batch: false }
 }
 
 fn seen(ns: &Namespace, call: &HomeCall) -> Vec<Mark> {
@@ -50,7 +50,7 @@ fn a_call_that_makes_a_file_meets_the_holds_about_it() -> FsResult<()> {
 }
 
 #[test]
-fn the_root_group_moves_files_between_homes_and_a_concat_of_them_is_refused() -> FsResult<()> {
+fn the_root_group_moves_files_between_homes_and_a_concat_is_for_the_home_of_its_target() -> FsResult<()> {
     let mut world = World::new(1);
     world.run(|ns, ctx| raise_level::plan(ns, ctx, Level::NEWEST))?;
     world.run(|ns, ctx| add_group::plan(ns, ctx, SECOND))?;
@@ -86,6 +86,10 @@ fn the_root_group_moves_files_between_homes_and_a_concat_of_them_is_refused() ->
     }
     let concat = |paths: &[&str]| call(Intent::Change, None, paths).decision(&world.ns);
     assert_eq!(concat(&[&near, &file]), Decision::Group(SECOND));
-    assert_eq!(concat(&[&near, &file, &far]), Decision::Refused(SECOND));
+    assert_eq!(concat(&[&near, &file, &far]), Decision::Group(SECOND), "it refuses that");
+    let batch =
+        |paths: &[&str]| HomeCall { is_batch: true, ..call(Intent::Look, None, paths) }.decision(&world.ns);
+    assert_eq!(batch(&[&near, a, &file]), Decision::Group(SECOND));
+    assert_eq!(batch(&[&near, a, &far]), Decision::Apart(SECOND));
     Ok(())
 }

@@ -15,7 +15,7 @@ use namespace::{
     Edit, Namespace, Plannable, Reply,
     acl::{AclEntry, Kind, Scope},
     ops::{self, carry_out, relay::NotFollowed},
-    outbox::{Message, Order},
+    outbox::{Join, Message, Order},
     reads::{get_block_locations, get_file_info},
 };
 use std::collections::BTreeMap;
@@ -147,6 +147,63 @@ fn everything_that_is_known_of_a_file_goes_with_it() {
     }
 }
 
+#[test]
+fn joined_files_are_one_file_for_all_groups() {
+    let mut cluster = Cluster::new(6);
+    let directories = cluster.directories(1);
+    let [one, two, three] = &directories[..] else { panic!("a directory of each home") };
+    let names = ["f", "g", "h"];
+    let paths: Vec<String> =
+        directories.iter().flat_map(|directory| names.map(|name| format!("{directory}/{name}"))).collect();
+    let mut dice = Dice(6);
+    // Into the second home come a file of the first group, with a block of the third's pool, and one of the third group without blocks here.
+    let [target, first, third] = names.map(|name| format!("{two}/{name}"));
+    cluster.write(&target, &[10]).unwrap();
+    cluster.write(&format!("{one}/g"), &[20]).unwrap();
+    cluster.rename(&format!("{one}/g"), &format!("{three}/g")).unwrap();
+    cluster.append(&format!("{three}/g"), &[30]).unwrap();
+    cluster.rename(&format!("{three}/g"), &first).unwrap();
+    cluster.write(&format!("{three}/h"), &[]).unwrap();
+    cluster.rename(&format!("{three}/h"), &third).unwrap();
+    cluster.append(&third, &[40]).unwrap();
+    cluster.set_replication(&target, 2).unwrap();
+    assert_eq!(cluster.exports(), 3);
+    assert_eq!(cluster.concat(&target, &[first.clone(), third.clone()]), Ok(Reply::Unit));
+    let seen = cluster.see(&target).unwrap();
+    assert_eq!((seen.length, seen.blocks), (100, vec![10, 20, 30, 40]));
+    assert!(cluster.see(&first).is_none() && cluster.see(&third).is_none());
+    // Until the other groups have heard of it, the file stays.
+    let refused = cluster.rename(&target, &format!("{one}/f")).unwrap_err();
+    assert!(matches!(refused, FsError::Retry(_)), "{refused}");
+    // Later orders come behind it.
+    cluster.set_replication(&target, 4).unwrap();
+    while cluster.deliver(&mut dice) {}
+    cluster.check(&paths);
+    assert_eq!(cluster.exports(), 2, "of the target, in both groups that have blocks of it");
+    for group in GROUPS {
+        cluster.world(group).restart_from_image();
+    }
+    // It moves like any other file, and is joined with another one before the groups have heard of the first time.
+    assert_eq!(cluster.rename(&target, &format!("{one}/f")), YES);
+    cluster.write(&format!("{one}/g"), &[50]).unwrap();
+    cluster.write(&format!("{one}/h"), &[60]).unwrap();
+    assert_eq!(cluster.concat(&format!("{one}/g"), &[format!("{one}/f")]), Ok(Reply::Unit));
+    assert_eq!(cluster.concat(&format!("{one}/h"), &[format!("{one}/g")]), Ok(Reply::Unit));
+    assert_eq!(cluster.see(&format!("{one}/h")).unwrap().blocks, [60, 50, 10, 20, 30, 40]);
+    while cluster.deliver(&mut dice) {}
+    cluster.check(&paths);
+    assert_eq!(cluster.exports(), 2);
+    assert_eq!(cluster.concat(&format!("{one}/h"), &[first]), {
+        let text = format!("Source file {two}/g is not in the same directory with the target {one}/h");
+        Err(FsError::InvalidArgument(text))
+    });
+    cluster.delete(&format!("{one}/h")).unwrap();
+    while cluster.deliver(&mut dice) {}
+    cluster.check(&paths);
+    assert_eq!(cluster.exports(), 0);
+    assert!(cluster.maps.values().all(BTreeMap::is_empty));
+}
+
 /// Groups that do not agree about a file stop, rather than lose it.
 #[test]
 fn an_entry_or_a_message_that_does_not_fit_is_not_carried_out() {
@@ -179,6 +236,15 @@ fn an_entry_or_a_message_that_does_not_fit_is_not_carried_out() {
     assert_eq!(plan(1, dix.next(), Order::Free { file }), carry_out::Plan::Behind(dix.next()));
     let other = InodeId::of_group(1, 7);
     assert_eq!(plan(1, dix, Order::Free { file: other }), carry_out::Plan::NoExport(other));
+    let join = |file: InodeId, sources: &[InodeId]| {
+        Order::Join(Join { file, sources: sources.to_vec(), replication: 3, storage_policy: 0 })
+    };
+    assert!(matches!(plan(1, dix, join(other, &[file])), carry_out::Plan::Edit(_)));
+    assert_eq!(plan(1, dix, join(file, &[other])), carry_out::Plan::NoExport(other));
+    assert_eq!(plan(1, dix, join(other, &[file, file])), carry_out::Plan::NoExport(file));
+    assert_eq!(plan(1, dix, join(file, &[file])), carry_out::Plan::NoExport(file));
+    let root = InodeId::ROOT;
+    assert_eq!(plan(1, dix, join(root, &[file])), carry_out::Plan::NoExport(root), "it is here");
     let message = Message {
         number: 1,
         at: Default::default(),
@@ -199,17 +265,23 @@ fn bytes_that_are_no_message_are_refused() {
         Order::SetReplication { file, replication: 3 },
     ];
     let message = Message { number: 9, at: Default::default(), dix: Dix(4), orders };
-    let good = message.to_bytes();
-    assert_eq!(Message::from_bytes(&good), Ok(message));
-    for at in 0..good.len() {
-        assert!(Message::from_bytes(&good[..at]).is_err());
-        for byte in [0, 4, 0x7f, 0x80, 0xff] {
-            let mut other = good.clone();
-            other[at] = byte;
-            // An error, or another message; never a panic.
-            let _ = Message::from_bytes(&other);
+    let join = Order::Join(Join { file, sources: vec![file, file], replication: 3, storage_policy: 7 });
+    let joined = Message { orders: vec![join.clone()], ..message.clone() };
+    for message in [message.clone(), joined.clone()] {
+        let good = message.to_bytes();
+        assert_eq!(Message::from_bytes(&good), Ok(message));
+        for at in 0..good.len() {
+            assert!(Message::from_bytes(&good[..at]).is_err());
+            for byte in [0, 4, 0x7f, 0x80, 0xff] {
+                let mut other = good.clone();
+                other[at] = byte;
+                // An error, or another message; never a panic.
+                let _ = Message::from_bytes(&other);
+            }
         }
     }
+    let both = Message { orders: [message.orders, joined.orders].concat(), ..message };
+    assert!(Message::from_bytes(&both.to_bytes()).is_err(), "files are joined by an edit of its own");
 }
 
 /// An image whose exports and messages contradict each other is refused.
@@ -239,7 +311,7 @@ fn an_image_with_exports_that_no_member_writes_is_refused() {
 /// Random files of two directories of each home. Every call has the same end as in a namespace of one group, and no block is lost or left behind.
 #[test]
 fn random_files_that_move_are_as_in_one_group() {
-    let (mut moves, mut pending) = (0u64, 0u64);
+    let (mut moves, mut pending, mut joins) = (0u64, 0u64, 0u64);
     for seed in 0..ROUNDS {
         let mut dice = Dice(seed);
         let mut cluster = Cluster::new(seed);
@@ -250,11 +322,12 @@ fn random_files_that_move_are_as_in_one_group() {
             .iter()
             .flat_map(|directory| ["f", "g", "h"].map(|name| format!("{directory}/{name}")))
             .collect();
-        for _ in 0..300 {
+        for _ in 0..400 {
             let path = paths[dice.below(paths.len() as u64) as usize].clone();
             let other = paths[dice.below(paths.len() as u64) as usize].clone();
             let lengths: Vec<u64> = (0..dice.below(4)).map(|_| 1 + dice.below(1_000)).collect();
-            let kind = dice.below(12);
+            let kind = dice.below(15);
+            let sources = some_sources(&cluster, &mut dice, &paths, &path);
             let (overwrite, replication) = (dice.below(2) == 0, 1 + dice.below(5) as u32);
             let found = match kind {
                 0..=2 => cluster.write(&path, &lengths).map(|()| Reply::Unit),
@@ -265,8 +338,13 @@ fn random_files_that_move_are_as_in_one_group() {
                 10 if cluster.see(&path).is_some() && !lengths.is_empty() => {
                     cluster.append(&path, &lengths).map(|()| Reply::Unit)
                 }
+                12..15 => cluster.concat(&path, &sources),
                 _ => {
                     cluster.deliver(&mut dice);
+                    if dice.below(12) == 0 {
+                        while cluster.deliver(&mut dice) {}
+                        cluster.check(&paths);
+                    }
                     if dice.below(10) == 0 {
                         let group = GROUPS[dice.below(3) as usize];
                         cluster.world(group).restart_from_image();
@@ -284,14 +362,26 @@ fn random_files_that_move_are_as_in_one_group() {
                 6 | 7 => one.rename2(&path, &other, overwrite),
                 8 => one.delete(&path, true).map(Reply::Bool),
                 9 => one.set_replication(&path, replication).map(Reply::Bool),
+                12..15 => one.concat(&path, &sources),
                 _ => append_alone(&mut one, &path, &lengths).map(|()| Reply::Unit),
             };
-            assert_eq!(found, expected, "seed {seed}: {path} {other}");
+            let is_told = |world: &World| {
+                let is_join = |message: &Message| matches!(message.orders[..], [Order::Join(_)]);
+                GROUPS.iter().any(|group| world.ns.messages_to(*group).last().is_some_and(|it| is_join(it)))
+            };
+            joins += u64::from(kind >= 12 && found.is_ok() && cluster.groups.values().any(is_told));
+            let is_far = |error: &FsError| error.to_string().contains("not in the same directory");
+            match (&found, &expected) {
+                // Only its home knows that a source is not there.
+                (Err(found), Err(FsError::NotFound(_))) if kind >= 12 && is_far(found) => {}
+                _ => assert_eq!(found, expected, "seed {seed}: {path} {other} {sources:?}"),
+            }
             moves += u64::from(found == YES);
-            let (mut found, mut expected) = (cluster.see(&other), see(&one, &other));
+            let seen = if kind >= 12 { &path } else { &other };
+            let (mut found, mut expected) = (cluster.see(seen), see(&one, seen));
             // Each group has its own clock here.
             found.iter_mut().chain(&mut expected).for_each(|seen| seen.modified = 0);
-            assert_eq!(found, expected, "seed {seed}: {other}");
+            assert_eq!(found, expected, "seed {seed}: {seen}");
         }
         while cluster.deliver(&mut dice) {}
         cluster.check(&paths);
@@ -314,6 +404,25 @@ fn random_files_that_move_are_as_in_one_group() {
         cluster.groups[&GroupId::ROOT].check_replay();
     }
     assert!(moves > ROUNDS * 20 && pending > ROUNDS / 5, "{moves} {pending}");
+    assert!(joins > ROUNDS * 3, "{joins}");
+}
+
+/// Mostly other files of the directory, which are there.
+fn some_sources(cluster: &Cluster, dice: &mut Dice, paths: &[String], target: &str) -> Vec<String> {
+    if dice.below(8) == 0 {
+        let any = |_| paths[dice.below(paths.len() as u64) as usize].clone();
+        return (0..3).map(any).collect();
+    }
+    let (directory, _) = target.rsplit_once('/').unwrap();
+    let is_near = |path: &&String| {
+        path.rsplit_once('/').unwrap().0 == directory && *path != target && cluster.see(path).is_some()
+    };
+    let mut sources: Vec<String> = paths.iter().filter(is_near).cloned().collect();
+    if dice.below(2) == 0 {
+        sources.reverse();
+    }
+    sources.truncate(1 + dice.below(2) as usize);
+    sources
 }
 
 fn write_alone(one: &mut World, path: &str, lengths: &[u64]) -> FsResult<()> {

@@ -23,14 +23,9 @@ use std::{
     sync::Arc,
 };
 
-/// Whether calls of this method are taken apart where their paths have several homes.
-pub fn is_apart(looked: &Looked) -> bool {
-    looked.method.name == "getBatchedListing"
-}
-
 /// Asks the homes of all paths, if they are several. Gives the call back otherwise.
 pub fn take_apart(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> Option<(Call, Replier)> {
-    if !is_apart(looked) || looked.home_call.paths.len() < 2 {
+    if !looked.home_call.is_batch || looked.home_call.paths.len() < 2 {
         return Some((call, reply));
     }
     let limits = &core.config.limits;

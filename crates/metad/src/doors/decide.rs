@@ -1,12 +1,12 @@
 //! Which group decides a call, by the tree of the server that looks: reads from a client's call what [`namespace::homes`] decides by.
 
-use base::{BlockId, FsError, GroupId, InodeId, directory_log::Mark};
+use base::{BlockId, GroupId, InodeId, directory_log::Mark};
 use namespace::{
     Namespace,
     homes::{Decision, HomeCall, Intent, Rename},
 };
 use proto::{
-    methods::{self, Class, Kind, Method},
+    methods::{self, Class, Kind, Method, Paths},
     protocol,
     subject::{Subject, subject},
 };
@@ -69,17 +69,6 @@ impl Looked {
     pub fn is_about_no_directory(&self, tree: &Namespace) -> bool {
         self.home_call.paths.first().is_some_and(|path| !tree.is_directory(path))
     }
-
-    /// The answer to a call that touches files of several groups ([`Decision::Refused`]).
-    pub fn refusal(&self) -> FsError {
-        let (first, others) = self.home_call.paths.split_first().unzip();
-        FsError::Unsupported(format!(
-            "{} is not possible yet where the files of {} and {} belong to different groups of metadata servers.",
-            self.method.name,
-            first.map_or("", String::as_str),
-            others.unwrap_or_default().join(", ")
-        ))
-    }
 }
 
 fn home_call(method: &Method, subject: Subject) -> HomeCall {
@@ -94,5 +83,6 @@ fn home_call(method: &Method, subject: Subject) -> HomeCall {
         _ => None,
     };
     let (file, block) = (subject.file.map(InodeId), subject.block.map(BlockId));
-    HomeCall { intent, paths: subject.paths, file, block, rename }
+    let is_batch = method.paths == Paths::Many;
+    HomeCall { intent, paths: subject.paths, file, block, rename, is_batch }
 }

@@ -2,7 +2,7 @@
 //!
 //! The gate is passed under the lock under which the call is then carried out. In between nothing is applied, so what is looked at is as the gate saw it.
 
-use super::{batched, decide::Looked, gather, send::send_on};
+use super::{decide::Looked, gather, send::send_on};
 use crate::{
     allowances::ask,
     core::Core,
@@ -162,10 +162,7 @@ fn pass(
     match looked.decision(tree) {
         Some(decision) if decision.group() != own => send_on(core, decision.group(), call.clone(), reply),
         // The server that has passed the call on knows fewer directories.
-        Some(Decision::Refused(_)) if batched::is_apart(looked) => {
-            directories::carry_on(&core.partition, vec![(call.clone(), reply)]);
-        }
-        Some(Decision::Refused(_)) => reply.fs_error(&looked.refusal()),
+        Some(Decision::Apart(_)) => directories::carry_on(&core.partition, vec![(call.clone(), reply)]),
         Some(Decision::Group(_)) | None => return Some(reply),
     }
     None

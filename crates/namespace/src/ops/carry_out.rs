@@ -68,6 +68,13 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, of: GroupId, message: &Message) -
     let mut ended = BTreeSet::new();
     for order in &message.orders {
         let file = order.file();
+        if let Order::Join(join) = order {
+            // It stands alone.
+            if let Some(file) = ns.does_not_fit(join) {
+                return Plan::NoExport(file);
+            }
+            continue;
+        }
         if ns.exported_to(file).is_none() || ended.contains(&file) {
             return Plan::NoExport(file);
         }
@@ -86,7 +93,12 @@ impl Operation for CarryOutEdit {
 
     /// Exports have no place in the tree: nobody sees them.
     fn mark(&self, marks: &mut Marks<'_>) {
-        self.orders.iter().for_each(|order| marks.inode(order.file()));
+        for order in &self.orders {
+            marks.inode(order.file());
+            if let Order::Join(join) = order {
+                join.sources.iter().for_each(|source| marks.inode(*source));
+            }
+        }
     }
 
     fn changed(&self, _: &Namespace, _: &mut dyn FnMut(InodeId)) {}
@@ -101,6 +113,7 @@ impl Operation for CarryOutEdit {
                 Order::SetReplication { file, replication } => {
                     set_replication(ns, *file, *replication, applying.changes);
                 }
+                Order::Join(join) => ns.join_exports(join, self.of, applying.changes),
             }
         }
         ns.tree.post.carried_out.insert(self.of, self.number);

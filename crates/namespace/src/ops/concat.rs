@@ -61,12 +61,6 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Planne
         seen.insert(source);
         sources.push(ns.tree.inode(source).id());
     }
-    if !ns.is_native(target) || seen.iter().any(|source| !ns.is_native(*source)) {
-        return Err(FsError::Unsupported(format!(
-            "concat: {} and its sources cannot be joined yet, because one of them came from another group of metadata servers by a rename.",
-            req.target
-        )));
-    }
     if seen.len() < sources.len() {
         return Err(refused("concat: at least two of the source files are the same".into()));
     }
@@ -115,12 +109,17 @@ fn check_source(
     // It is read, and it is removed.
     access.check_target(ns, &resolved, READ)?;
     access.check_parent_write(ns, &resolved)?;
-    let source = resolved.file(ns)?;
     let target_path = target_path.path.as_str();
+    let apart =
+        || refused(format!("Source file {path} is not in the same directory with the target {target_path}"));
+    // Whether it is there only its home knows, if that is another group.
+    let is_elsewhere = |directory| ns.home_of(ns.tree.inode(directory).id()) != ns.group();
+    if resolved.target.is_none() && resolved.parent().is_some_and(is_elsewhere) {
+        return Err(apart());
+    }
+    let source = resolved.file(ns)?;
     if ns.tree.inode(source).parent != ns.tree.inode(target).parent {
-        return Err(refused(format!(
-            "Source file {path} is not in the same directory with the target {target_path}"
-        )));
+        return Err(apart());
     }
     check_not_in_snapshot(ns, source, path)?;
     if source == target {
@@ -216,8 +215,7 @@ impl Operation for ConcatEdit {
             ns.unlink(source);
             // The lists of snapshots that are deleted may have blocks that the source still has, which stay.
             ns.forget_past(source, applying.changes);
-            ns.move_blocks(source, target, applying.changes);
-            ns.remove_inode(source, applying.changes);
+            ns.join_files(source, target, applying.changes);
         }
         ns.set_modified(target, applying.time);
         let parent = ns.tree.inode(target).parent;

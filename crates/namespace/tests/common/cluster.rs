@@ -44,6 +44,8 @@ pub type Meanwhile = Box<dyn FnOnce(&mut Cluster)>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub length: u64,
+    /// The lengths of its blocks.
+    pub blocks: Vec<u64>,
     pub replication: u16,
     pub mode: u16,
     pub owner: String,
@@ -375,8 +377,10 @@ impl Cluster {
 pub fn see(world: &World, path: &str) -> Option<Seen> {
     let status = get_file_info::get(&world.ns, &world.context(None), path).unwrap()?;
     let xattrs = namespace::reads::get_xattrs::get(&world.ns, &world.context(None), path, &[]).unwrap();
+    let blocks = get_block_locations::by_id(&world.ns, status.id).unwrap().blocks;
     Some(Seen {
         length: status.length,
+        blocks: blocks.iter().map(|block| block.block.length).collect(),
         replication: status.replication,
         mode: status.permission,
         owner: status.owner.into(),
@@ -485,6 +489,12 @@ impl Cluster {
     pub fn delete(&mut self, path: &str) -> FsResult<Reply> {
         let request = ops::delete::Request { path: path.into(), recursive: true };
         self.at(self.home(path.rsplit_once('/').unwrap().0), |ns, ctx| ops::delete::plan(ns, ctx, &request))
+    }
+
+    pub fn concat(&mut self, target: &str, sources: &[String]) -> FsResult<Reply> {
+        let request = ops::concat::Request { target: target.into(), sources: sources.to_vec() };
+        let home = self.home(target.rsplit_once('/').unwrap().0);
+        self.at(home, |ns, ctx| ops::concat::plan(ns, ctx, &request))
     }
 
     pub fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<Reply> {
