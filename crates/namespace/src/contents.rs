@@ -9,9 +9,6 @@ use base::InodeId;
 /// The directories in which some group may have more, or the same on other media, when this change of directories is carried out.
 pub(crate) fn raised_by(ns: &Namespace, body: &Body) -> Vec<InodeId> {
     let tree = &ns.tree;
-    if tree.shares.is_empty() {
-        return Vec::new();
-    }
     // `end`: there and above, each group has as much as before. `top`: from there on downwards, all is on other media.
     let (from, end, top) = match body {
         // One group has more, and another one less.

@@ -266,7 +266,8 @@ impl Operation for MoveFileEdit {
     fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
         let (source, destination) = (ns.expect(self.source), ns.expect(self.destination));
         let Moving { leaving, arriving } = self.amounts(ns);
-        let replaced = self.replaced.and_then(|replaced| ns.handle(replaced));
+        // Another group may have an export of it.
+        let replaced = self.replaced.filter(|_| ns.group() == self.to).map(|replaced| ns.expect(replaced));
         if ns.group() == GroupId::ROOT && ledger.is_charged(destination) {
             let mut more = arriving;
             more -= match replaced {

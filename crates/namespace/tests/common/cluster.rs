@@ -9,7 +9,7 @@ use namespace::{
     BlockChange, Context, Edit, Namespace, Reply, Step,
     ops::{self, add_group, carry_out, give_slots, note_carried_out, raise_level},
     outbox::Message,
-    questions::{Question, Told},
+    questions::{Answer, Question, Told},
     reads::{get_block_locations, get_file_info},
     shares::{self, Lack, Room},
 };
@@ -175,12 +175,12 @@ impl Cluster {
             let planned = plan(&root.ns, &context);
             let lack = room.take_lack();
             if let Some(questions) = told.take_unanswered() {
-                told = self.ask(&questions);
+                told = self.ask(&questions)?;
                 if let Some(meanwhile) = self.meanwhile.take() {
                     meanwhile(self);
                 }
                 if self.come_between(&questions) {
-                    told = self.ask(&questions);
+                    told = self.ask(&questions)?;
                 }
                 continue;
             }
@@ -202,8 +202,8 @@ impl Cluster {
         panic!("it asks and asks");
     }
 
-    /// What groups answer to these questions.
-    fn ask(&self, questions: &[Question]) -> Told {
+    /// What groups answer to these questions. They are asked until no order is in the way, which takes a moment.
+    fn ask(&self, questions: &[Question]) -> FsResult<Told> {
         let mut told = Told::default();
         let mut by_group: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
         for question in questions {
@@ -213,9 +213,13 @@ impl Cluster {
             let ns = &self.groups[&group].ns;
             let at = ns.directory_log().dix;
             let answers = questions.iter().map(|question| ns.tell(question).expect("it is for this group"));
+            let answers: Vec<Answer> = answers.collect();
+            if answers.iter().any(Answer::is_in_the_way) {
+                return Err(FsError::Retry("orders are under way".into()));
+            }
             assert!(told.take(&questions, &namespace::questions::encode_answers(at, answers)));
         }
-        told
+        Ok(told)
     }
 
     /// Another call becomes an entry while this is held, unless it would have to ask about the same. True: what was told is void.
@@ -235,7 +239,8 @@ impl Cluster {
                 if Mark::any_common(&marks, &held) {
                     return false;
                 }
-                told = self.ask(&questions);
+                let Ok(answers) = self.ask(&questions) else { return false };
+                told = answers;
                 continue;
             }
             if room.take_lack().is_some() {
