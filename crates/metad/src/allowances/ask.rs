@@ -77,7 +77,9 @@ async fn ask_for(asking: &Weak<Core>, directory: InodeId, mut batch: Batch) -> O
 async fn answer(asking: &Weak<Core>, lack: &Bytes) -> Option<Result<Dix, String>> {
     let began = asking.upgrade()?.moment();
     loop {
-        let answer = match Way::of(&asking.upgrade()?, lack) {
+        // The server is not kept while it waits.
+        let way = Way::of(&asking.upgrade()?, lack);
+        let answer = match way {
             // The calls go on where another member leads.
             Way::NotHere => return Some(Ok(Dix(0))),
             Way::Nowhere => return Some(Err("this server cannot ask".to_owned())),
