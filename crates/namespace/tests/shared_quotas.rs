@@ -202,6 +202,11 @@ impl Both {
         self.same(found, |one| one.set_replication(path, replication).map(Reply::Bool))
     }
 
+    fn concat(&mut self, target: &str, sources: &[String]) -> FsResult<Reply> {
+        let found = self.cluster.concat(target, sources);
+        self.same(found, |one| one.concat(target, sources))
+    }
+
     /// All groups together use what the one uses, and no group more than its allowance.
     fn check(&mut self, directories: &[String]) {
         for directory in directories.iter().filter(|directory| self.one.quota(directory).is_some()) {
@@ -332,7 +337,7 @@ fn random_changes_are_refused_as_in_one_group() {
             let (file, target) = (format!("{directory}/f{inner}"), format!("{other}/f{outer}"));
             let lengths: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.below(300_000)).collect();
             let overwrite = [None, Some(true), Some(false)][dice.below(3) as usize];
-            let kind = dice.below(20);
+            let kind = dice.below(23);
             both.calls.push(format!("seed {seed}, kind {kind}: {directory} {file} {target} {overwrite:?}"));
             if kind == 19 {
                 both.cluster.deliver(&mut dice);
@@ -359,6 +364,14 @@ fn random_changes_are_refused_as_in_one_group() {
                 }
                 10 | 11 if directory.len() > 4 && both.is_directory(parent(&other)) => {
                     both.rename(&directory, &other, overwrite)
+                }
+                20..23 => {
+                    let sources: Vec<String> = (0..3)
+                        .filter(|name| *name != inner)
+                        .map(|name| format!("{directory}/f{name}"))
+                        .filter(|path| both.cluster.see(path).is_some())
+                        .collect();
+                    both.concat(&file, &sources)
                 }
                 14 | 15 => {
                     let inodes = [KEEP, 4 + dice.below(20) as i64][dice.below(2) as usize];
