@@ -235,7 +235,7 @@ fn random_changes_are_refused_as_in_one_group() {
             let (file, target) = (format!("{directory}/f{inner}"), format!("{other}/f{outer}"));
             let lengths: Vec<u64> = (0..dice.below(3)).map(|_| 1 + dice.below(300_000)).collect();
             let overwrite = [None, Some(true), Some(false)][dice.below(3) as usize];
-            let kind = dice.below(21);
+            let kind = dice.below(24);
             both.cluster.between = None;
             both.calls.push(format!("seed {seed}, kind {kind}: {directory} {file} {target} {overwrite:?}"));
             if kind == 19 {
@@ -295,6 +295,14 @@ fn random_changes_are_refused_as_in_one_group() {
                 }
                 18 => {
                     both.set_storage_policy(&directory, [None, Some("HOT"), Some("ALL_SSD")][inner as usize])
+                }
+                21..24 => {
+                    let sources: Vec<String> = (0..3)
+                        .filter(|name| *name != inner)
+                        .map(|name| format!("{directory}/f{name}"))
+                        .filter(|path| both.cluster.see(path).is_some())
+                        .collect();
+                    both.concat(&file, &sources)
                 }
                 _ => continue,
             };

@@ -246,6 +246,11 @@ impl Both {
         })
     }
 
+    pub fn concat(&mut self, target: &str, sources: &[String]) -> FsResult<Reply> {
+        let found = self.cluster.concat(target, sources);
+        self.same(found, |one| one.concat(target, sources))
+    }
+
     pub fn delete(&mut self, path: &str) -> FsResult<Reply> {
         let request = ops::delete::Request { path: path.into(), recursive: true };
         let plan = |ns: &Namespace, ctx: &Context<'_>| ops::delete::plan(ns, ctx, &request);
