@@ -4,7 +4,7 @@ use crate::{
     Namespace,
     quota::{Amounts, Quota, TYPES},
     shares::{ByGroup, Share, is_limit},
-    store::block_list::Stored,
+    store::{NONE, block_list::Stored},
     tree::Tree,
 };
 use base::{GroupId, InodeId, POLICY_UNSPECIFIED, directory_log::Dix};
@@ -98,6 +98,20 @@ impl Namespace {
             .collect();
         for (directory, share) in shares {
             self.set_share(directory, Some(share));
+        }
+    }
+
+    /// A snapshot goes on to count what has left this directory, in every group, and needs no room for that. What the groups have told is too little
+    /// then for the quotas here and above, so nobody may use more before they tell anew.
+    pub(crate) fn recount_kept(&mut self, directory: u32) {
+        let mut at = directory;
+        while at != NONE && !self.tree.shares.is_empty() {
+            let inode = self.tree.inode(at);
+            let (id, parent) = (inode.id(), inode.parent);
+            if self.tree.shares.contains_key(&id) {
+                self.set_share(id, Some(Share::default()));
+            }
+            at = parent;
         }
     }
 

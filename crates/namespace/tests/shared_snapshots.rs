@@ -2,16 +2,23 @@
 
 mod common;
 
+use base::{FsResult, StorageType};
 use common::{
     Dice,
     both::{Both, of_each_home, parent},
     cluster::{GROUPS, rename},
 };
-use namespace::{Reply, ops};
+use namespace::{
+    Reply, ops,
+    ops::set_quota::{CLEAR, KEEP},
+};
 use std::collections::BTreeSet;
 
 /// Stories of the random play; with 3,000 it was played once.
 const ROUNDS: u64 = 30;
+const FIRST_SEED: u64 = 0;
+
+const MIB: i64 = 1 << 20;
 
 /// Files of all homes are in a snapshot as they were when it was made.
 #[test]
@@ -112,116 +119,267 @@ fn a_file_that_a_snapshot_came_to_see_is_asked_for_again() {
     assert!(refused.to_string().contains("is in a snapshot"), "{refused}");
 }
 
+/// A file that a snapshot keeps at its former place counts there as well, in whichever group it is.
+#[test]
+fn a_file_that_was_renamed_counts_twice_in_a_quota_while_a_snapshot_keeps_it() {
+    let mut both = Both::new(5);
+    both.mkdirs("/s").unwrap();
+    let homes = of_each_home(&mut both, "/s");
+    both.allow_snapshot("/s").unwrap();
+    both.set_quota("/s", 100, 100 * MIB).unwrap();
+    for home in &homes {
+        both.write(&format!("{home}/f"), &[700]).unwrap();
+    }
+    both.create_snapshot("/s", "one").unwrap();
+    for home in &homes {
+        both.rename(&format!("{home}/f"), &format!("{home}/g"), None).unwrap();
+        both.check(&["/s".to_owned()]);
+    }
+}
+
 #[test]
 fn random_changes_leave_snapshots_as_in_one_group() {
     let (mut stayed, mut seen) = (0, 0);
-    for seed in 0..ROUNDS {
-        let mut dice = Dice(seed);
+    for seed in FIRST_SEED..FIRST_SEED + ROUNDS {
+        let mut story = Story::new(seed);
+        for step in 0..200 {
+            story.step();
+            if step % 5 == 0 {
+                story.compare();
+            }
+        }
+        story.end();
+        stayed += story.both.stayed;
+        seen += story.seen;
+    }
+    assert!(stayed * 8 > ROUNDS && seen > 1_000, "{stayed} moves refused for snapshots, {seen} lines seen");
+}
+
+/// A random play.
+struct Story {
+    seed: u64,
+    dice: Dice,
+    both: Both,
+    /// Directories that are there, or were.
+    directories: Vec<String>,
+    /// Snapshots that are there: the directory, and the name.
+    snapshots: BTreeSet<(String, String)>,
+    /// Every other story has quotas. Usage has what is not swept away yet, so there everything is swept away at once.
+    has_quotas: bool,
+    seen: usize,
+}
+
+/// The snapshottable directories of the play.
+const TOPS: [&str; 2] = ["/s", "/r"];
+
+impl Story {
+    fn new(seed: u64) -> Self {
         let mut both = Both::new(seed);
-        let mut directories = vec!["/s".to_owned(), "/s/t".to_owned(), "/f".to_owned()];
+        let mut directories = ["/s", "/s/t", "/f", "/r"].map(str::to_owned).to_vec();
         for directory in &directories {
             both.mkdirs(directory).unwrap();
         }
-        for above in ["/s", "/s/t", "/f"] {
-            directories.extend(of_each_home(&mut both, above));
+        for above in directories.clone() {
+            directories.extend(of_each_home(&mut both, &above));
         }
-        both.allow_snapshot("/s").unwrap();
-        let mut snapshots: BTreeSet<String> = BTreeSet::new();
-        let pick = |dice: &mut Dice, of: &[String]| of[dice.below(of.len() as u64) as usize].clone();
-        for step in 0..200 {
-            let (directory, other) = (pick(&mut dice, &directories), pick(&mut dice, &directories));
-            let (inner, outer) = (dice.below(3), dice.below(3));
-            let (file, target) = (format!("{directory}/f{inner}"), format!("{other}/f{outer}"));
-            let lengths: Vec<u64> = (0..dice.below(4)).map(|_| 1 + dice.below(1_000)).collect();
-            let overwrite = [None, Some(true), Some(false)][dice.below(3) as usize];
-            let kind = dice.below(24);
-            both.calls.push(format!("seed {seed}, kind {kind}: {directory} {file} {target} {overwrite:?}"));
-            let name = format!("s{}", dice.below(5));
-            match kind {
-                0 | 1 => {
-                    both.cluster.deliver(&mut dice);
-                    continue;
-                }
-                2 => {
-                    let group = GROUPS[dice.below(3) as usize];
-                    both.cluster.tidy_up(group);
-                    if dice.below(2) == 0 {
-                        both.cluster.world(group).restart_from_image();
-                    }
-                    both.one.tidy_up();
-                    continue;
-                }
-                3 | 4 => {
-                    if both.create_snapshot("/s", &name).is_ok() {
-                        snapshots.insert(name);
-                    }
-                    continue;
-                }
-                5 => {
-                    if both.delete_snapshot("/s", &name).is_ok() {
-                        snapshots.remove(&name);
-                    }
-                    continue;
-                }
-                6 if both.rename_snapshot("/s", &name, "s7").is_ok() => {
-                    snapshots.remove(&name);
-                    snapshots.insert("s7".into());
-                    continue;
-                }
-                7 | 8 if both.is_directory(parent(&directory)) => {
-                    drop(both.mkdirs(&directory));
-                    continue;
-                }
-                _ => {}
-            }
-            if !both.is_directory(&directory) || !both.is_directory(parent(&directory)) {
-                continue;
-            }
-            let is_there = both.cluster.see(&file).is_some();
-            drop(match kind {
-                9..=11 => both.write(&file, &lengths).map(|()| Reply::Unit),
-                12..=15 if both.is_directory(&other) => both.rename(&file, &target, overwrite),
-                16 => both.delete(&file),
-                17 => both.set_replication(&file, 1 + dice.below(6) as u32),
-                18 if is_there && !lengths.is_empty() => both.append(&file, &lengths).map(|()| Reply::Unit),
-                19 if directory.len() > 4 && both.is_directory(parent(&other)) => {
-                    both.rename(&directory, &other, overwrite)
-                }
-                20 if directory.len() > 4 => both.delete(&directory),
-                21 => both.set_permission(&file, 0o600 + dice.below(64) as u16),
-                22 => both.set_permission(&directory, 0o700 + dice.below(64) as u16),
-                _ => continue,
-            });
-            if step % 5 == 0 {
-                let tops = snapshots.iter().map(|name| format!("/s/.snapshot/{name}"));
-                for top in tops.chain(["/s".to_owned(), "/f".to_owned()]) {
-                    let [found, expected] = both.see_below(&top);
-                    assert_eq!(found, expected, "{top} after {:?}", both.calls.last());
-                    seen += found.len();
-                }
-                both.check(&[]);
-            }
+        for top in TOPS {
+            both.allow_snapshot(top).unwrap();
         }
-        stayed += both.stayed;
-        // When all is gone no block is left.
-        for name in &snapshots {
-            both.delete_snapshot("/s", name).unwrap();
-        }
-        while both.cluster.deliver(&mut dice) {}
-        for top in ["/s", "/f"] {
-            both.delete(top).unwrap();
-        }
-        for _ in 0..3 {
-            GROUPS.iter().for_each(|group| both.cluster.tidy_up(*group));
-            while both.cluster.deliver(&mut dice) {}
-        }
-        assert!(both.cluster.maps.values().all(|map| map.is_empty()), "seed {seed}: {:?}", both.cluster.maps);
-        assert_eq!(both.cluster.exports(), 0);
-        both.check(&[]);
-        for group in GROUPS {
-            both.cluster.world(group).restart_from_image();
-        }
-        both.cluster.groups[&GROUPS[0]].check_replay();
+        let (dice, snapshots) = (Dice(seed), BTreeSet::new());
+        Self { seed, dice, both, directories, snapshots, has_quotas: seed % 2 == 1, seen: 0 }
     }
-    assert!(stayed > ROUNDS && seen > 1_000, "{stayed} moves refused for snapshots, {seen} lines seen");
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.dice.below(limit)
+    }
+
+    fn directory(&mut self) -> String {
+        let at = self.below(self.directories.len() as u64);
+        self.directories[at as usize].clone()
+    }
+
+    fn file_in(&mut self, directory: &str) -> String {
+        format!("{directory}/f{}", self.below(3))
+    }
+
+    fn step(&mut self) {
+        let (directory, other) = (self.directory(), self.directory());
+        let (file, target) = (self.file_in(&directory), self.file_in(&other));
+        let lengths: Vec<u64> = (0..self.below(4)).map(|_| 1 + self.below(1_000)).collect();
+        let overwrite = [None, Some(true), Some(false)][self.below(3) as usize];
+        let kind = self.below(36);
+        let call = format!("seed {}, kind {kind}: {directory} {file} {target} {overwrite:?}", self.seed);
+        self.both.calls.push(call);
+        match kind {
+            0..6 => self.change_world(kind),
+            6..12 => self.change_snapshots(kind),
+            12 | 13 if self.both.is_directory(parent(&directory)) => drop(self.both.mkdirs(&directory)),
+            _ if !self.both.is_directory(&directory) => {}
+            14..20 => drop(self.change_directory(kind, &directory, &other, overwrite)),
+            20..25 if self.both.is_directory(&other) => drop(self.both.rename(&file, &target, overwrite)),
+            _ => drop(self.change_file(kind, &file, &lengths)),
+        }
+        if self.has_quotas {
+            self.tidy_up();
+            self.both.check(&self.directories);
+        }
+    }
+
+    fn tidy_up(&mut self) {
+        GROUPS.iter().for_each(|group| self.both.cluster.tidy_up(*group));
+        self.both.one.tidy_up();
+    }
+
+    /// Messages come late, and groups sweep or start again.
+    fn change_world(&mut self, kind: u64) {
+        let group = GROUPS[self.below(3) as usize];
+        match kind {
+            0..3 => drop(self.both.cluster.deliver(&mut self.dice)),
+            3 => self.both.cluster.tidy_up(group),
+            4 => _ = self.both.one.tidy_up(),
+            _ => self.both.cluster.world(group).restart_from_image(),
+        }
+    }
+
+    fn change_snapshots(&mut self, kind: u64) {
+        let top = TOPS[self.below(2) as usize].to_owned();
+        let name = format!("s{}", self.below(5));
+        match kind {
+            6..9 if self.both.create_snapshot(&top, &name).is_ok() => {
+                self.snapshots.insert((top, name));
+            }
+            9 | 10 if self.both.delete_snapshot(&top, &name).is_ok() => {
+                self.snapshots.remove(&(top, name));
+            }
+            11 if self.both.rename_snapshot(&top, &name, "s7").is_ok() => {
+                self.snapshots.remove(&(top.clone(), name));
+                self.snapshots.insert((top, "s7".into()));
+            }
+            _ => {}
+        }
+    }
+
+    fn change_directory(
+        &mut self,
+        kind: u64,
+        directory: &str,
+        other: &str,
+        overwrite: Option<bool>,
+    ) -> FsResult<Reply> {
+        let is_top = directory.len() <= 4;
+        match kind {
+            14 if !is_top && self.both.is_directory(parent(other)) => {
+                self.both.rename(directory, other, overwrite)
+            }
+            15 if !is_top => self.both.delete(directory),
+            16 => self.both.set_permission(directory, 0o700 + self.dice.below(64) as u16),
+            17 => {
+                let policy = [None, Some("HOT"), Some("ALL_SSD")][self.below(3) as usize];
+                self.both.set_storage_policy(directory, policy)
+            }
+            18 if self.has_quotas => {
+                let inodes = [KEEP, 4 + self.below(20) as i64][self.below(2) as usize];
+                let bytes = 3 * MIB + self.below(4 << 20) as i64;
+                self.both.set_quota(directory, inodes, bytes)
+            }
+            19 if self.has_quotas && self.below(2) == 0 => self.both.set_quota(directory, CLEAR, CLEAR),
+            19 if self.has_quotas => {
+                let bytes = 3 * MIB + self.below(4 << 20) as i64;
+                self.both.set_type_quota(directory, StorageType::Disk, bytes)
+            }
+            _ => Ok(Reply::Unit),
+        }
+    }
+
+    fn change_file(&mut self, kind: u64, file: &str, lengths: &[u64]) -> FsResult<Reply> {
+        let done = |result: FsResult<()>| result.map(|()| Reply::Unit);
+        let Some(length) = self.both.cluster.see(file).map(|seen| seen.length) else {
+            return done(self.both.write(file, lengths));
+        };
+        match kind {
+            25 => self.both.delete(file),
+            26 => self.both.set_replication(file, 1 + self.dice.below(6) as u32),
+            27 | 28 if !lengths.is_empty() => done(self.both.append(file, lengths)),
+            29 => self.both.set_permission(file, 0o600 + self.dice.below(64) as u16),
+            30 => done(self.both.overwrite(file, lengths)),
+            31 | 32 => {
+                let length = [self.below(length + 1), self.end_of_a_block(file)][self.below(2) as usize];
+                self.both.truncate(file, length)
+            }
+            33 => {
+                let source = self.file_in(parent(file));
+                self.both.concat(file, &source)
+            }
+            34 => {
+                let policy = [None, Some("HOT"), Some("ALL_SSD")][self.below(3) as usize];
+                self.both.set_storage_policy(file, policy)
+            }
+            _ => done(self.both.write(file, lengths)),
+        }
+    }
+
+    /// A length at which a file can be cut without cutting a block.
+    fn end_of_a_block(&mut self, file: &str) -> u64 {
+        let lengths = self.both.one.block_lengths(file);
+        let kept = self.below(lengths.len() as u64 + 1);
+        lengths.iter().take(kept as usize).sum()
+    }
+
+    /// All that clients see is as in one group, and so is what a group knows after a restart.
+    fn compare(&mut self) {
+        let tops = self.snapshots.iter().map(|(top, name)| format!("{top}/.snapshot/{name}"));
+        for top in tops.chain(["/s", "/f", "/r"].map(str::to_owned)) {
+            let [found, expected] = self.both.see_below(&top);
+            assert_eq!(found, expected, "{top} after {:?}", self.both.calls.last());
+            self.seen += found.len();
+        }
+        for group in GROUPS {
+            let (listed, known) = (self.both.cluster.listed(group), &self.both.cluster.maps[&group]);
+            assert!(listed.keys().eq(known.keys()), "group {group} after {:?}", self.both.calls.last());
+        }
+        self.both.check(&[]);
+    }
+
+    /// Every file can move once the snapshots are gone, and when all is gone no block is left.
+    fn end(&mut self) {
+        for (top, name) in std::mem::take(&mut self.snapshots) {
+            self.both.delete_snapshot(&top, &name).unwrap();
+        }
+        self.settle();
+        self.compare();
+        let stayed = self.both.stayed;
+        let files: Vec<String> =
+            self.directories.iter().filter(|it| self.both.is_directory(it)).cloned().collect();
+        for (at, directory) in files.iter().enumerate() {
+            for name in 0..3 {
+                let file = format!("{directory}/f{name}");
+                let target = format!("{}/g{at}-{name}", self.directory());
+                if self.both.cluster.see(&file).is_some() && self.both.is_directory(parent(&target)) {
+                    drop(self.both.rename(&file, &target, None));
+                }
+            }
+        }
+        assert_eq!(self.both.stayed, stayed, "no snapshot is left");
+        for top in ["/s", "/f", "/r"] {
+            self.both.delete(top).unwrap();
+        }
+        self.settle();
+        let cluster = &mut self.both.cluster;
+        assert!(cluster.maps.values().all(|map| map.is_empty()), "seed {}: {:?}", self.seed, cluster.maps);
+        assert_eq!(cluster.exports(), 0);
+        for group in GROUPS {
+            assert!(cluster.groups[&group].ns.is_past_empty(), "seed {}", self.seed);
+            cluster.world(group).restart_from_image();
+        }
+        cluster.groups[&GROUPS[0]].check_replay();
+        self.both.check(&[]);
+    }
+
+    /// All messages come, and everything is swept away.
+    fn settle(&mut self) {
+        for _ in 0..3 {
+            self.tidy_up();
+            while self.both.cluster.deliver(&mut self.dice) {}
+        }
+    }
 }

@@ -36,8 +36,10 @@ pub(crate) fn rename(
         }
         return;
     }
-    // Where a snapshot may go on to count it, HDFS wants room above the common ancestor, too.
-    let may_stay = ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some();
+    let may_stay = may_stay(ns, destination);
+    if tree.inode(moved).is_file() {
+        ledger.settle(source, ns.group(), kept);
+    }
     if source == destination && !may_stay {
         ledger.charge(source, kept);
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
@@ -69,6 +71,11 @@ pub(crate) fn rename(
         ledger.charge(source, -leaving);
         ledger.charge(destination, arriving);
     }
+}
+
+/// Whether a snapshot may go on to count what is moved to this directory: then HDFS wants room above the common ancestor, too.
+pub(crate) fn may_stay(ns: &Namespace, destination: u32) -> bool {
+    ns.snapshottable_above(destination).and_then(|root| ns.latest_of(root)).is_some()
 }
 
 fn has_quota_below(ns: &Namespace, top: u32) -> bool {

@@ -275,7 +275,8 @@ impl Operation for MoveFileEdit {
                 None => ledger.told_amounts(destination, &self.name),
             };
             let end = moving::common_ancestor(&ns.tree, source, destination);
-            ledger.verify_in(destination, self.to, more, Some(end));
+            let above = (!moving::may_stay(ns, destination)).then_some(end);
+            ledger.verify_in(destination, self.to, more, above);
             let mut difference = arriving;
             difference -= leaving;
             ledger.settle(end, self.to, difference);

@@ -185,6 +185,9 @@ impl Operation for RenameEdit {
         let destination = ns.expect(self.destination);
         let source = ns.tree.inode(moved).parent;
         let policy = ns.tree.policy_of(moved);
+        if ns.tree.inode(moved).is_directory() && ns.keeping.iter().any(|(kept, _)| *kept == self.inode) {
+            ns.recount_kept(source);
+        }
         if let Some(replaced) = self.replaced {
             let replaced = ns.expect(replaced);
             ns.unlink(replaced);

@@ -102,12 +102,13 @@ impl Namespace {
             if counted > limit {
                 return Amounts::default();
             }
-            sum += self.directory_amounts();
             if self.tree.inode(handle).is_file() {
+                sum += Amounts::ONE_INODE;
                 let replication = self.attributes_at(handle, Some(at)).replication;
                 sum += replicated(self.length_at(handle, Some(at)) as i64, replication, policy);
                 continue;
             }
+            sum += self.directory_amounts();
             let children = self.children_at(handle, b"", Some(at)).map(|(_, child)| child);
             stack.extend(children.map(|child| (child, self.tree.policy_below(child, policy))));
         }

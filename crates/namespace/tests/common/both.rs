@@ -363,7 +363,7 @@ impl Both {
                 assert_eq!(quota.limits, alone.limits);
                 used += quota.used;
             }
-            assert_eq!(used, alone.used, "{directory}");
+            assert_eq!(used, alone.used, "{directory} after {:?}", self.calls.last());
         }
         let digest = self.cluster.root().ns.directories_digest();
         for world in self.cluster.groups.values() {

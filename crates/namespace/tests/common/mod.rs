@@ -18,7 +18,7 @@ use namespace::{
     given_facts::GivenFacts,
     ops,
     reads::{
-        get_file_info,
+        get_block_locations, get_file_info,
         get_quota_usage::{self, Usage},
     },
 };
@@ -419,6 +419,13 @@ impl World {
     pub fn set_replication(&mut self, path: &str, replication: u32) -> FsResult<bool> {
         let request = ops::set_replication::Request { path: path.into(), replication };
         self.answer(|ns, ctx| ops::set_replication::plan(ns, ctx, &request))
+    }
+
+    /// The lengths of a file's blocks.
+    pub fn block_lengths(&self, path: &str) -> Vec<u64> {
+        let context = self.context(None);
+        let found = get_block_locations::get(&self.ns, &context, path, 0, i64::MAX as u64).unwrap();
+        found.blocks.iter().map(|block| block.block.length).collect()
     }
 
     pub fn last_block(&self, path: &str) -> Option<Block> {
