@@ -68,8 +68,9 @@ async fn ask_for(core: &Arc<Core>, directory: InodeId, mut batch: Batch) -> Opti
 async fn answer(core: &Arc<Core>, lack: &Bytes) -> Result<Dix, String> {
     let began = core.moment();
     let is_late = || core.moment().ms_since(began) > PATIENCE_MS;
+    let may_go_on = || core.partition.member.may_go_on();
     loop {
-        if !core.partition.member.is_serving() {
+        if !may_go_on() {
             // The calls go on where another member leads.
             return Ok(Dix(0));
         }
@@ -83,7 +84,7 @@ async fn answer(core: &Arc<Core>, lack: &Bytes) -> Result<Dix, String> {
             Ok(Some(dix)) => {
                 let dix = Dix(dix);
                 // A home that does not keep up finds out that it lacks something still.
-                while core.partition.tree().namespace.directory_log().dix < dix && !is_late() {
+                while core.partition.tree().namespace.directory_log().dix < dix && !is_late() && may_go_on() {
                     tokio::time::sleep(LOOK).await;
                 }
                 return Ok(dix);
@@ -99,7 +100,7 @@ async fn answer(core: &Arc<Core>, lack: &Bytes) -> Result<Dix, String> {
 
 /// The question of this very member, which leads the root group.
 async fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> Result<PostResponseProto, String> {
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, mut told) = tokio::sync::oneshot::channel();
     let call = Call {
         protocol: protocol::FORWARD,
         method: "post",
@@ -125,7 +126,15 @@ async fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> Result<PostRes
         let _ = tell.send(answer.result);
     };
     (core.answer)(core, call, Replier::captured(take));
-    match told.await {
+    // The question may wait for homes when this server is stopped, and is answered no more then.
+    let told = loop {
+        match tokio::time::timeout(PAUSE, &mut told).await {
+            Ok(told) => break told,
+            Err(_) if core.partition.member.may_go_on() => {}
+            Err(_) => return Err("this server is stopping".to_owned()),
+        }
+    };
+    match told {
         Ok(Ok(answer)) => PostResponseProto::decode(answer).map_err(|error| error.to_string()),
         Ok(Err(NoResponse::Refused(error))) => Err(error.to_string()),
         Ok(Err(NoResponse::GivenUp)) | Err(_) => Err("it was given up".to_owned()),
