@@ -16,7 +16,14 @@ const POINT: Point = Point { dix: Dix(99), chain: Chain(0x1234_5678_9abc_def0) }
 const PROGRESS: Progress = Progress { received: Dix(100), queued: Dix(102), committed: Dix(98) };
 
 fn marks() -> Vec<Mark> {
-    let kinds = [MarkKind::Name, MarkKind::Names, MarkKind::Passage, MarkKind::Inode, MarkKind::Files];
+    let kinds = [
+        MarkKind::Name,
+        MarkKind::Names,
+        MarkKind::Passage,
+        MarkKind::Inode,
+        MarkKind::Files,
+        MarkKind::Contents,
+    ];
     kinds.iter().enumerate().map(|(at, kind)| Mark::new(*kind, u128::MAX - at as u128)).collect()
 }
 

@@ -308,7 +308,7 @@ impl Story {
             }
             33 => {
                 let source = self.file_in(parent(file));
-                self.both.concat(file, &source)
+                self.both.concat(file, &[source])
             }
             34 => {
                 let policy = [None, Some("HOT"), Some("ALL_SSD")][self.below(3) as usize];

@@ -105,7 +105,8 @@ async fn wait_for(asking: &Weak<Core>, dix: Dix) -> Option<Result<Dix, String>> 
         {
             let core = asking.upgrade()?;
             let is_late = core.moment().ms_since(began) > PATIENCE_MS;
-            if is_late || core.partition.tree().namespace.directory_log().dix >= dix {
+            let is_over = is_late || !core.partition.member.may_go_on();
+            if is_over || core.partition.tree().namespace.directory_log().dix >= dix {
                 return Some(Ok(dix));
             }
         }
@@ -125,7 +126,7 @@ enum Way {
 
 impl Way {
     fn of(core: &Arc<Core>, lack: &Bytes) -> Self {
-        if !core.partition.member.is_serving() {
+        if !core.partition.member.may_go_on() {
             return Self::NotHere;
         }
         let question = Question { allot: Some(lack.clone()), ..Question::default() };

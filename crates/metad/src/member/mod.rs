@@ -155,6 +155,11 @@ impl GroupMember {
         self.shared.is_serving.load(Ordering::Acquire)
     }
 
+    /// Whether this member takes operations, and is not being stopped.
+    pub fn may_go_on(&self) -> bool {
+        self.is_serving() && !self.shared.is_stopping.load(Ordering::Acquire)
+    }
+
     /// Whether this member leads with too few in sync since it took over: it answers what rests on nothing that may have
     /// committed or not, and refuses all else.
     pub fn is_reading(&self) -> bool {
@@ -332,8 +337,7 @@ impl GroupMember {
     /// Blocks while the disk or a member in sync is far behind.
     pub fn wait_for_room(&self) {
         let bytes_max = 2 * self.shared.settings.window_bytes;
-        let may_go_on = || self.is_serving() && !self.shared.is_stopping.load(Ordering::Acquire);
-        self.shared.room.wait(bytes_max, may_go_on);
+        self.shared.room.wait(bytes_max, || self.may_go_on());
         self.shared.journal.wait_for_room();
     }
 

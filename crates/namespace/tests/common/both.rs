@@ -291,16 +291,6 @@ impl Both {
     }
 
     /// Joins a file to another one of its directory. Files that came from other homes are refused, which is not done in the one group.
-    pub fn concat(&mut self, target: &str, source: &str) -> FsResult<Reply> {
-        let request = ops::concat::Request { target: target.into(), sources: vec![source.into()] };
-        let home = self.cluster.home(parent(target));
-        let found = self.cluster.at(home, |ns, ctx| ops::concat::plan(ns, ctx, &request));
-        if matches!(&found, Err(FsError::Unsupported(_))) {
-            return found;
-        }
-        self.same(found, |one| one.concat(target, &request.sources))
-    }
-
     /// A new file in place of the one that has the path.
     pub fn overwrite(&mut self, path: &str, lengths: &[u64]) -> FsResult<()> {
         let home = self.cluster.home(parent(path));
