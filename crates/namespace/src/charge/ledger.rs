@@ -26,7 +26,8 @@ impl<'ns> Ledger<'ns> {
     }
 
     /// In the order of the directories' ids, without those for which all comes to nothing.
-    pub fn finish(self) -> Found {
+    pub fn finish(mut self) -> Found {
+        self.settle_all();
         let charges = self.charges.into_iter().filter(|(_, amounts)| !amounts.is_zero());
         let charges = charges.map(|(directory, amounts)| Charge { directory, amounts }).collect();
         (charges, self.kept, self.refusal)
@@ -229,6 +230,22 @@ impl<'ns> Ledger<'ns> {
             }
             let (wanted, missing) = ([(group, more)].into(), [(group, missing)].into());
             self.refusal = Some(lacking(room, Lack { directory: id, wanted, missing }));
+        }
+    }
+
+    /// Settles what the edit adds in all: what snapshots keep, say, needs no room. Whatever room was found for is settled already.
+    fn settle_all(&mut self) {
+        let (ns, own) = (self.ns, self.ns.group());
+        let Some(room) = self.ctx.room.filter(|_| self.refusal.is_none()) else { return };
+        for (id, more) in &self.charges {
+            let Some((share, quota)) = ns.tree.shares.get(id).zip(ns.tree.quotas.get(id)) else { continue };
+            let missing = quota.missing(&share.allowed_to(own), &quota.used, more);
+            if missing.is_zero() || share.is_news(room.since, own, &quota.used) {
+                continue;
+            }
+            let (wanted, missing) = ([(own, *more)].into(), [(own, missing)].into());
+            self.refusal = Some(lacking(room, Lack { directory: *id, wanted, missing }));
+            return;
         }
     }
 

@@ -37,9 +37,6 @@ pub(crate) fn rename(
         return;
     }
     let may_stay = may_stay(ns, destination);
-    if tree.inode(moved).is_file() {
-        ledger.settle(source, ns.group(), kept);
-    }
     if source == destination && !may_stay {
         ledger.charge(source, kept);
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
