@@ -14,7 +14,7 @@ use namespace::{
 };
 use std::collections::BTreeSet;
 
-/// Stories of the random play; with 3,000 it was played once.
+/// Stories of the random play; with 1,000 it was played once.
 const ROUNDS: u64 = 30;
 const FIRST_SEED: u64 = 0;
 
