@@ -186,7 +186,8 @@ impl Namespace {
         let inode = self.tree.inode(handle);
         if inode.is_file() {
             let file = inode.id();
-            // What is ordered about blocks that only snapshots have seen comes first: there is nothing to order about behind that.
+            // The records of snapshots go first. They give orders about blocks of this file, and no order about a file may follow the one that frees
+            // it: the other group would not know the file any more.
             self.forget_past(handle, changes);
             for group in self.groups_with_exports(handle) {
                 self.give_order(group, Order::Free { file });

@@ -86,7 +86,7 @@ impl Namespace {
         hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
         hold(walked.xattrs == tree.xattrs.len(), || "extended attributes are nobody's".into())?;
         hold(walked.quotas == tree.quotas.len(), || "a quota is nobody's".into())?;
-        hold(walked.shares == tree.shares.len(), || "a share of a quota is of none".into())?;
+        hold(walked.shares == tree.shares.len(), || "a share belongs to no quota".into())?;
         let has_policy = |(handle, _): &(&u32, &u32)| tree.attributes.get(**handle).storage_policy != 0;
         let with_policy = walked.attribute_uses.iter().filter(has_policy).map(|(_, uses)| u64::from(*uses));
         hold(with_policy.sum::<u64>() == tree.policies, || "storage policies are miscounted".into())?;

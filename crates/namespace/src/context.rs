@@ -21,7 +21,8 @@ pub struct Context<'a> {
     pub looks: Option<&'a Looks>,
     /// What homes have told the root group about their files. With `None`, no other group has files.
     pub told: Option<&'a Told>,
-    /// What is known of the call about quotas that groups share. With `None`, a quota of which this group has no more refuses.
+    /// Whether the call has asked the root group for an allowance of a quota, and where its plan notes what it lacks. With `None`, the service itself plans: a
+    /// quota that groups share refuses nothing then.
     pub room: Option<&'a Room>,
 }
 

@@ -372,10 +372,11 @@ impl Told {
     /// held by their homes as well.
     pub fn take_unanswered(&self) -> Option<Vec<Question>> {
         let unanswered = self.unanswered.take();
-        let all: BTreeSet<Question> = match unanswered.is_empty() {
-            true => return None,
-            false => self.answers.keys().cloned().chain(unanswered).collect(),
-        };
+        if unanswered.is_empty() {
+            return None;
+        }
+        // A question whose answer is overtaken stands in both.
+        let all: BTreeSet<Question> = self.answers.keys().cloned().chain(unanswered).collect();
         Some(all.into_iter().collect())
     }
 }

@@ -20,7 +20,7 @@ pub type ByGroup = BTreeMap<GroupId, Amounts>;
 pub struct Share {
     /// What each group may use. A group that is not here may use nothing.
     pub allowed: ByGroup,
-    /// What is left for further allowances.
+    /// The part of the limits that no group is allowed to use yet. The root group gives from it.
     pub free: Amounts,
     /// The entry of the directory log with which all groups told what they use, and nothing unused was left to any group but those that were given
     /// something then. `Dix(0)`: there was none.
@@ -43,7 +43,7 @@ pub struct Lack {
 
 record_fields! { Lack { directory, wanted, missing } }
 
-/// What is known of a call about quotas that groups share, and what its last plan has found.
+/// Whether a call has asked the root group for an allowance of a quota that groups share, and what the last plan of this call lacked.
 #[derive(Debug, Default)]
 pub struct Room {
     /// The call has asked for allowances, and the first answer came with this entry of the directory log. An older word of the groups refuses nothing. A later

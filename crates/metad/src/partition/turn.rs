@@ -64,7 +64,7 @@ pub struct Turn<'a> {
     told: Option<Told>,
     /// The operation for which they hold that.
     op: Option<OpId>,
-    /// What is known of the call that is being carried out about quotas that groups share.
+    /// Whether the call that is being carried out has asked the root group for an allowance of a quota, and what its last plan lacked.
     room: Room,
     /// The call that is being carried out is not answered now.
     detour: Option<Detour>,

@@ -28,6 +28,7 @@ pub struct Terms {
     pub limits: Amounts,
     /// What each group may use from here on.
     pub allowed: ByGroup,
+    /// The part of the limits that no group is allowed to use yet. The root group gives from it.
     pub free: Amounts,
     /// What each group uses, if all were asked.
     pub told: Option<ByGroup>,
@@ -46,10 +47,10 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, lack: &Lack) -> Planned<AllotEdit
     let Some((quota, share)) = known else { return Planned::NoChange(Reply::Unit) };
     let limits = quota.limits;
     let missing = sum(&lack.missing);
-    let is_free = limits.zip([&missing, &share.free], |limit, [missing, free]| {
+    let short = limits.zip([&missing, &share.free], |limit, [missing, free]| {
         i64::from(is_limit(limit) && missing > 0 && missing > free)
     });
-    if is_free.is_zero() {
+    if short.is_zero() {
         if missing.is_zero() {
             return Planned::NoChange(Reply::Unit);
         }
@@ -150,7 +151,7 @@ impl Operation for AllotEdit {
 
     fn mark(&self, marks: &mut Marks<'_>) {
         match self.terms.told {
-            // Nobody may have less than before: whoever charges meanwhile charges by the older allowance.
+            // No allowance becomes smaller. So a group may go on charging by the allowance that it had before this entry, until it applies the entry.
             None => marks.inode(self.directory),
             Some(_) => marks.passage(self.directory),
         }

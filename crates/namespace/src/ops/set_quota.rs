@@ -173,7 +173,7 @@ impl Operation for SetQuotaEdit {
     }
 
     fn mark(&self, marks: &mut Marks<'_>) {
-        // What is planned below rests on it.
+        // Every plan below this directory rests on the quota.
         marks.passage(self.directory);
     }
 
