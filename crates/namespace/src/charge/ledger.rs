@@ -83,8 +83,13 @@ impl<'ns> Ledger<'ns> {
     }
 
     /// The quotas above a directory, up to the first directory that is `end` or above it.
-    fn quotas_below(&self, directory: u32, end: Option<u32>) -> Vec<(u32, InodeId, &'ns Quota)> {
-        self.quotas_above(directory).take_while(|(at, _, _)| !self.is_from(*at, end)).collect()
+    fn quotas_below(
+        &self,
+        directory: u32,
+        end: Option<u32>,
+    ) -> impl Iterator<Item = (u32, InodeId, &'ns Quota)> + use<'ns> {
+        let ns = self.ns;
+        self.quotas_above(directory).take_while(move |(at, _, _)| !is_from(ns, *at, end))
     }
 
     /// HDFS's `verifyQuota`: whether a directory and those above it, up to `end`, have room for so much more
@@ -214,52 +219,55 @@ impl<'ns> Ledger<'ns> {
         }
     }
 
-    /// A file counts on other media than before in this directory and those above it, which no limit refuses. Where groups share a quota the file's group
-    /// needs an allowance for it all the same; if there is none, all groups have to tell what they use, and may use no more than that.
-    pub fn settle(&mut self, directory: u32, group: GroupId, more: Amounts) {
-        if self.refusal.is_some() || more.adds_nothing() {
+    /// A file that moves to another group counts there on other media than before, in this directory and those above it. No limit refuses that, but the
+    /// other group needs an allowance for it: see [`Self::settle_one`]. What this group itself comes to use is settled at the end.
+    pub fn settle_in(&mut self, directory: u32, group: GroupId, more: Amounts) {
+        if group == self.ns.group() || more.adds_nothing() {
             return;
         }
-        let (ns, ctx) = (self.ns, self.ctx);
-        for (_, id, quota) in self.quotas_above(directory) {
-            let Some((share, room)) = ns.tree.shares.get(&id).zip(ctx.room) else { continue };
-            let used = if group == ns.group() { quota.used } else { ctx.used(ns, id, group) };
-            let missing = quota.missing(&share.allowed_to(group), &used, &more);
-            if missing.is_zero() || share.is_news(room.since, group, &used) || self.refusal.is_some() {
-                continue;
-            }
+        for (_, id, _) in self.quotas_above(directory) {
+            let used = self.ctx.used(self.ns, id, group);
+            self.settle_one(id, group, &used, more);
+        }
+    }
+
+    /// Settles everything that the edit adds in this group: also what needs no room, as that which snapshots keep.
+    fn settle_all(&mut self) {
+        if self.ns.tree.shares.is_empty() {
+            return;
+        }
+        let own = self.ns.group();
+        for (id, more) in std::mem::take(&mut self.charges) {
+            let used = self.ns.tree.quotas.get(&id).map(|quota| quota.used).unwrap_or_default();
+            self.settle_one(id, own, &used, more);
+            self.charges.insert(id, more);
+        }
+    }
+
+    /// Where groups share a quota, a group needs an allowance for all that it comes to use. If there is none, all groups have to tell what they use, and may use
+    /// no more than that before they ask.
+    fn settle_one(&mut self, id: InodeId, group: GroupId, used: &Amounts, more: Amounts) {
+        let tree = &self.ns.tree;
+        let Some((share, quota)) = tree.shares.get(&id).zip(tree.quotas.get(&id)) else { return };
+        let Some(room) = self.ctx.room.filter(|_| self.refusal.is_none()) else { return };
+        let missing = quota.missing(&share.allowed_to(group), used, &more);
+        if !missing.is_zero() && !share.is_news(room.since, group, used) {
             let (wanted, missing) = ([(group, more)].into(), [(group, missing)].into());
             self.refusal = Some(lacking(room, Lack { directory: id, wanted, missing }));
         }
     }
+}
 
-    /// Settles what the edit adds in all: what snapshots keep, say, needs no room. Whatever room was found for is settled already.
-    fn settle_all(&mut self) {
-        let (ns, own) = (self.ns, self.ns.group());
-        let Some(room) = self.ctx.room.filter(|_| self.refusal.is_none()) else { return };
-        for (id, more) in &self.charges {
-            let Some((share, quota)) = ns.tree.shares.get(id).zip(ns.tree.quotas.get(id)) else { continue };
-            let missing = quota.missing(&share.allowed_to(own), &quota.used, more);
-            if missing.is_zero() || share.is_news(room.since, own, &quota.used) {
-                continue;
-            }
-            let (wanted, missing) = ([(own, *more)].into(), [(own, missing)].into());
-            self.refusal = Some(lacking(room, Lack { directory: *id, wanted, missing }));
-            return;
+/// Whether a directory is `end` or above it.
+fn is_from(ns: &Namespace, at: u32, end: Option<u32>) -> bool {
+    let Some(mut up) = end else { return false };
+    while up != NONE {
+        if up == at {
+            return true;
         }
+        up = ns.tree.inode(up).parent;
     }
-
-    /// Whether a directory is `end` or above it.
-    fn is_from(&self, at: u32, end: Option<u32>) -> bool {
-        let Some(mut up) = end else { return false };
-        while up != NONE {
-            if up == at {
-                return true;
-            }
-            up = self.ns.tree.inode(up).parent;
-        }
-        false
-    }
+    false
 }
 
 /// Notes what is lacking, unless something else was found before.

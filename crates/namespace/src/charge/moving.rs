@@ -56,11 +56,6 @@ pub(crate) fn rename(
         }
         false => ledger.verify(destination, needed, end),
     }
-    if tree.inode(moved).is_file() {
-        let mut difference = arriving;
-        difference -= leaving;
-        ledger.settle(common_ancestor(tree, source, destination), ns.group(), difference);
-    }
     // As in HDFS, the amount that snapshots keep needs no room.
     ledger.charge(source, kept);
     replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
@@ -99,9 +94,6 @@ pub(crate) fn set_policy(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32, p
         policy => policy,
     };
     let difference = change_policy(ns, ledger, target, tree.policy_of(target), after);
-    if tree.inode(target).is_file() {
-        ledger.settle(parent, ns.group(), difference);
-    }
     ledger.charge(parent, difference);
 }
 

@@ -279,7 +279,7 @@ impl Operation for MoveFileEdit {
             ledger.verify_in(destination, self.to, more, above);
             let mut difference = arriving;
             difference -= leaving;
-            ledger.settle(end, self.to, difference);
+            ledger.settle_in(end, self.to, difference);
         }
         if ns.group() == self.from {
             ledger.charge(source, -leaving);
