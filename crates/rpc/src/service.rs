@@ -53,6 +53,30 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that a server makes of itself, and that no connection has brought.
+    pub fn of_server(
+        protocol: &'static str,
+        method: &'static str,
+        request: Bytes,
+        caller: Arc<Caller>,
+        origin: CallOrigin,
+    ) -> Self {
+        Self {
+            protocol,
+            method,
+            request,
+            caller,
+            origin,
+            peer: SocketAddr::from(([127, 0, 0, 1], 0)),
+            connection: 0,
+            state_id: None,
+            caller_context: None,
+            is_forwarded: false,
+            is_part: false,
+            redirects: 0,
+        }
+    }
+
     /// Decodes the request, its required fields checked.
     ///
     /// # Errors

@@ -141,26 +141,15 @@ impl Way {
 /// The question of this very member, which leads the root group.
 fn ask_own(core: &Arc<Core>, request: &PostRequestProto) -> oneshot::Receiver<Result<Bytes, NoResponse>> {
     let (tell, told) = oneshot::channel();
-    let call = Call {
-        protocol: protocol::FORWARD,
-        method: "post",
-        request: request.encode_to_vec().into(),
-        caller: Arc::new(core.partition.service_caller()),
-        origin: CallOrigin {
-            client_id: OWN,
-            call_id: CallId(core.allowances.name_question()),
-            retry_count: 0,
-            repeats: 0,
-            address: None,
-        },
-        peer: ([127, 0, 0, 1], 0).into(),
-        connection: 0,
-        state_id: None,
-        caller_context: None,
-        is_forwarded: false,
-        is_part: false,
-        redirects: 0,
+    let origin = CallOrigin {
+        client_id: OWN,
+        call_id: CallId(core.allowances.name_question()),
+        retry_count: 0,
+        repeats: 0,
+        address: None,
     };
+    let (request, caller) = (request.encode_to_vec().into(), core.partition.service_caller().into());
+    let call = Call::of_server(protocol::FORWARD, "post", request, caller, origin);
     let take = move |answer: Answer| {
         // Nobody waits for it any more if that fails.
         let _ = tell.send(answer.result);

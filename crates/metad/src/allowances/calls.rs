@@ -155,26 +155,15 @@ mod tests {
     use std::sync::Arc;
 
     fn call() -> Call {
-        Call {
-            protocol: proto::protocol::FORWARD,
-            method: "create",
-            request: bytes::Bytes::new(),
-            caller: Arc::new(Caller::simple("ann", &[])),
-            origin: CallOrigin {
-                client_id: ClientId([7; 16]),
-                call_id: base::CallId(1),
-                retry_count: 0,
-                repeats: 0,
-                address: None,
-            },
-            peer: ([127, 0, 0, 1], 0).into(),
-            connection: 0,
-            state_id: None,
-            caller_context: None,
-            is_forwarded: false,
-            is_part: false,
-            redirects: 0,
-        }
+        let origin = CallOrigin {
+            client_id: ClientId([7; 16]),
+            call_id: base::CallId(1),
+            retry_count: 0,
+            repeats: 0,
+            address: None,
+        };
+        let caller = Arc::new(Caller::simple("ann", &[]));
+        Call::of_server(proto::protocol::FORWARD, "create", bytes::Bytes::new(), caller, origin)
     }
 
     fn wait(allowances: &Allowances, bytes: i64) -> Waits {

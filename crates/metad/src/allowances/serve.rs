@@ -6,6 +6,7 @@ use crate::{
     doors::gate,
     older_answers::Older,
     partition::turn::{Detour, Turn},
+    post::elsewhere,
 };
 use base::{FsError, GroupId};
 use namespace::{
@@ -17,10 +18,6 @@ use namespace::{
 use proto::clover::forward::PostResponseProto;
 use rpc::{Call, Replier};
 use std::sync::Arc;
-
-fn elsewhere() -> PostResponseProto {
-    PostResponseProto { is_elsewhere: Some(true), ..Default::default() }
-}
 
 /// Hands out an allowance, and answers once the entry that does so is visible. `bytes` are those of a [`Lack`].
 pub fn call(core: &Arc<Core>, bytes: &[u8], call: Call, reply: Replier) {

@@ -81,7 +81,7 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
     };
     // Each group is told that it is asked for its part.
     let method = match call.method {
-        // The same question in other words: that about all pages begins with the same fields.
+        // Each group is asked with the method that tells pages, and tells all of them in one. The first fields of both requests are the same.
         "getSnapshotDiffReport" => "getSnapshotDiffReportListing",
         method => method,
     };
@@ -220,11 +220,16 @@ fn summed(parts: Parts) -> Result<p::ContentSummaryProto, prost::DecodeError> {
             (&mut sum.snapshot_file_count, part.snapshot_file_count),
             (&mut sum.snapshot_space_consumed, part.snapshot_space_consumed),
         ] {
-            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+            add_told(total, more);
         }
         add_types(&mut sum.type_quota_infos, part.type_quota_infos);
     }
     Ok(sum.unwrap_or_default())
+}
+
+/// Adds a number that a group may not tell.
+fn add_told(total: &mut Option<u64>, more: Option<u64>) {
+    *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
 }
 
 /// Adds what is used on each medium. The limits are the same in all groups.
@@ -279,7 +284,7 @@ fn fs_stats(parts: Parts) -> Result<Bytes, prost::DecodeError> {
             (&mut sum.blocks_in_future, part.blocks_in_future),
             (&mut sum.pending_deletion_blocks, part.pending_deletion_blocks),
         ] {
-            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+            add_told(total, more);
         }
     }
     Ok(sum.unwrap_or_default().encode_to_vec().into())
@@ -299,7 +304,7 @@ fn replicated_block_stats(parts: Parts) -> Result<Bytes, prost::DecodeError> {
             (&mut sum.highest_prio_low_redundancy_blocks, part.highest_prio_low_redundancy_blocks),
             (&mut sum.badly_distributed_blocks, part.badly_distributed_blocks),
         ] {
-            *total = total.zip(more).map(|(total, more)| total + more).or(*total).or(more);
+            add_told(total, more);
         }
     }
     Ok(sum.encode_to_vec().into())

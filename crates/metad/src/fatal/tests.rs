@@ -3,26 +3,16 @@ use base::{CallId, CallOrigin, Caller, ClientId};
 use std::{fs, sync::mpsc, thread, time::Instant};
 
 fn call(request: &'static [u8]) -> Call {
-    Call {
-        protocol: proto::protocol::CLIENT_NAMENODE,
-        method: "mkdirs",
-        request: Bytes::from_static(request),
-        caller: Arc::new(Caller::simple("alice", &[])),
-        origin: CallOrigin {
-            client_id: ClientId([7; 16]),
-            call_id: CallId(12),
-            retry_count: 0,
-            repeats: 0,
-            address: None,
-        },
-        peer: "127.0.0.1:1".parse().unwrap(),
-        connection: 0,
-        state_id: None,
-        caller_context: None,
-        is_forwarded: false,
-        is_part: false,
-        redirects: 0,
-    }
+    let origin = CallOrigin {
+        client_id: ClientId([7; 16]),
+        call_id: CallId(12),
+        retry_count: 0,
+        repeats: 0,
+        address: None,
+    };
+    let caller = Arc::new(Caller::simple("alice", &[]));
+    let (protocol, request) = (proto::protocol::CLIENT_NAMENODE, Bytes::from_static(request));
+    Call::of_server(protocol, "mkdirs", request, caller, origin)
 }
 
 fn open(directory: &Path) -> Arc<Fatal> {

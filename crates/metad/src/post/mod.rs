@@ -13,4 +13,4 @@ pub mod service;
 mod ways;
 
 pub use deliver::run;
-pub use ways::{Question, Ways};
+pub use ways::{Question, Ways, elsewhere};

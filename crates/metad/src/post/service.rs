@@ -1,6 +1,6 @@
 //! Carries out what other groups' actives send, and tells them where blocks of this group's pool are, and what only this group knows of its directories.
 
-use super::ways::is_proved;
+use super::ways::{elsewhere, is_proved};
 use crate::{allowances::serve, client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
 use ::blocks::Reader;
 use base::{Block, BlockId, GroupId, InodeId};
@@ -59,10 +59,6 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             None => reply.ok(&elsewhere()),
         }),
     );
-}
-
-fn elsewhere() -> PostResponseProto {
-    PostResponseProto { is_elsewhere: Some(true), ..Default::default() }
 }
 
 /// The group that asks.

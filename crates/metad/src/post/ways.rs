@@ -37,6 +37,11 @@ pub struct Question {
     pub allot: Option<Bytes>,
 }
 
+/// The answer of a member that does not lead its group: nothing was done.
+pub fn elsewhere() -> PostResponseProto {
+    PostResponseProto { is_elsewhere: Some(true), ..Default::default() }
+}
+
 /// Whether the question is from somebody who knows the cluster's secret.
 pub fn is_proved(secret: &Secret, request: &PostRequestProto) -> bool {
     with_parts(request, |parts| secret.verifies(PURPOSE, parts, &request.mac))
