@@ -6,6 +6,9 @@ use base::{BlockId, GenerationStamp, TxId};
 /// How far the counter of directories is raised at most: no more are in flight, and it has 35 bits for all epochs.
 const DIRECTORIES_SKIPPED: u64 = 1_024;
 
+/// How far the counter of blocks is raised for each loss that may lie between the tree and what was lost.
+const BLOCKS_A_LOSS: u64 = 1 << 30;
+
 /// The part of an epoch's first entry that concerns the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NewEpoch {
@@ -37,6 +40,7 @@ impl Namespace {
         }
         if new.holds_deletions {
             self.tree.unknown.hold_since(at.epoch);
+            self.begin_lines_of_messages(new.blocks / BLOCKS_A_LOSS);
         }
         BlockChange::UnknownReplicas(self.tree.unknown.clone())
     }

@@ -173,12 +173,20 @@ impl Namespace {
         self.remove_record(source, changes);
     }
 
-    /// A file of this order about which this group knows something else.
-    pub(crate) fn does_not_fit(&self, join: &Join) -> Option<InodeId> {
-        let is_here = |file: InodeId| self.handle(file).is_some() && self.exported_to(file).is_none();
+    /// The part of the order that can be carried out here: files that this group has not exported to `of` are left out, and entered in `unknown`.
+    pub(crate) fn fitting_join(&self, of: GroupId, join: &Join, unknown: &mut Vec<InodeId>) -> Option<Join> {
+        let is_free = self.handle(join.file).is_none();
+        if !is_free && self.exported_to(join.file) != Some(of) {
+            unknown.push(join.file);
+            return None;
+        }
         let mut seen = BTreeSet::from([join.file]);
-        let is_wrong = |source: &InodeId| self.exported_to(*source).is_none() || !seen.insert(*source);
-        Some(join.file).filter(|file| is_here(*file)).or_else(|| join.sources.iter().copied().find(is_wrong))
+        let (sources, others): (Vec<InodeId>, Vec<InodeId>) = join
+            .sources
+            .iter()
+            .partition(|source| self.exported_to(**source) == Some(of) && seen.insert(**source));
+        unknown.extend(others);
+        (!sources.is_empty()).then(|| Join { sources, ..join.clone() })
     }
 
     /// Exports end, and their blocks are those of another file from then on, which lives in group `to`.

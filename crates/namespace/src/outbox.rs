@@ -47,7 +47,7 @@ pub struct Join {
 /// The orders of one edit to one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Counted from 1, for this pair of groups.
+    /// Rises by one from message to message, for this pair of groups. After a loss it begins anew in the next *line* of numbers: see [`Post::begin_lines`].
     pub number: u64,
     /// The edit, in the log of the group that sends.
     pub at: TxId,
@@ -67,6 +67,15 @@ pub(crate) struct Post {
     pub carried_out: BTreeMap<GroupId, u64>,
     /// The sum of the digests of what waits.
     pub sum: u64,
+}
+
+/// The bits of a number that count messages. Those above them are the line.
+const COUNT_BITS: u32 = 40;
+
+/// Whether nothing lies between two messages of a group, the earlier one of which may be none (0). What a line that was lost had behind the earlier one is not counted.
+pub(crate) fn follows(earlier: u64, later: u64) -> bool {
+    let line = |number: u64| number >> COUNT_BITS;
+    later == earlier + 1 || line(later) > line(earlier)
 }
 
 impl Order {
@@ -177,6 +186,25 @@ impl Post {
         self.sent.insert(to, message.number);
         self.sum = self.sum.wrapping_add(message.digest(to));
         self.waiting.insert((to, message.number), Arc::new(message));
+    }
+
+    /// This tree may be older than what other groups were told. Numbers of the lost messages must not come again, or the other groups would take new messages for those: so all numbers go on in a
+    /// later line. What waits gets new numbers too, for it need not be what was sent under the old ones; to carry out an order once more changes nothing.
+    ///
+    /// `lines`: as many losses as may lie between this tree and what was lost, each of which has begun a line.
+    pub fn begin_lines(&mut self, lines: u64, others: impl Iterator<Item = GroupId>) {
+        for group in others {
+            let line = (self.sent.get(&group).copied().unwrap_or(0) >> COUNT_BITS).saturating_add(lines);
+            let mut number = line.min(u64::MAX >> COUNT_BITS) << COUNT_BITS;
+            let waiting = self.waiting.range((group, 0)..=(group, u64::MAX));
+            let waiting: Vec<Arc<Message>> = waiting.map(|(_, message)| message.clone()).collect();
+            self.acknowledged(group, u64::MAX);
+            for message in waiting {
+                number += 1;
+                self.put(group, Message { number, ..(*message).clone() });
+            }
+            self.sent.insert(group, number);
+        }
     }
 
     /// The other group has carried out all messages up to this one.

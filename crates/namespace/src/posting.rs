@@ -29,6 +29,16 @@ impl Namespace {
         self.tree.post.carried_out.get(&group).copied().unwrap_or(0)
     }
 
+    /// This tree may be older than what other groups were told.
+    pub(crate) fn begin_lines_of_messages(&mut self, losses: u64) {
+        if self.tree.directory_log.is_unused() {
+            return;
+        }
+        let own = self.group();
+        let others = (GroupId::ROOT.0..=GroupId::LAST.0).map(GroupId).filter(|group| *group != own);
+        self.tree.post.begin_lines(losses.max(1), others);
+    }
+
     /// Adds an order of the edit that is being applied.
     pub(crate) fn give_order(&mut self, to: GroupId, order: Order) {
         let orders = self.orders.entry(to).or_default();

@@ -64,7 +64,7 @@ fn a_file_goes_from_home_to_home_and_its_blocks_stay_until_it_is_deleted() {
     assert_eq!(cluster.set_replication(&format!("{three}/f"), 5), YES);
     let refused = cluster.rename(&format!("{three}/f"), &format!("{one}/f")).unwrap_err();
     assert!(matches!(refused, FsError::Retry(_)), "{refused}");
-    while cluster.deliver(&mut dice) {}
+    cluster.deliver_all(&mut dice);
     cluster.check(&paths);
 
     // Back where it was made, it is a file like any other, but for the blocks that others have.
@@ -72,7 +72,7 @@ fn a_file_goes_from_home_to_home_and_its_blocks_stay_until_it_is_deleted() {
     assert_eq!(cluster.exports(), 1);
     cluster.check(&paths);
     assert_eq!(cluster.delete(&format!("{one}/f")), YES);
-    while cluster.deliver(&mut dice) {}
+    cluster.deliver_all(&mut dice);
     cluster.check(&paths);
     assert_eq!(cluster.exports(), 0);
     assert!(cluster.maps.values().all(BTreeMap::is_empty));
@@ -177,7 +177,7 @@ fn joined_files_are_one_file_for_all_groups() {
     assert!(matches!(refused, FsError::Retry(_)), "{refused}");
     // Later orders come behind it.
     cluster.set_replication(&target, 4).unwrap();
-    while cluster.deliver(&mut dice) {}
+    cluster.deliver_all(&mut dice);
     cluster.check(&paths);
     assert_eq!(cluster.exports(), 2, "of the target, in both groups that have blocks of it");
     for group in GROUPS {
@@ -190,7 +190,7 @@ fn joined_files_are_one_file_for_all_groups() {
     assert_eq!(cluster.concat(&format!("{one}/g"), &[format!("{one}/f")]), Ok(Reply::Unit));
     assert_eq!(cluster.concat(&format!("{one}/h"), &[format!("{one}/g")]), Ok(Reply::Unit));
     assert_eq!(cluster.see(&format!("{one}/h")).unwrap().blocks, [60, 50, 10, 20, 30, 40]);
-    while cluster.deliver(&mut dice) {}
+    cluster.deliver_all(&mut dice);
     cluster.check(&paths);
     assert_eq!(cluster.exports(), 2);
     assert_eq!(cluster.concat(&format!("{one}/h"), &[first]), {
@@ -198,7 +198,7 @@ fn joined_files_are_one_file_for_all_groups() {
         Err(FsError::InvalidArgument(text))
     });
     cluster.delete(&format!("{one}/h")).unwrap();
-    while cluster.deliver(&mut dice) {}
+    cluster.deliver_all(&mut dice);
     cluster.check(&paths);
     assert_eq!(cluster.exports(), 0);
     assert!(cluster.maps.values().all(BTreeMap::is_empty));
@@ -226,33 +226,51 @@ fn an_entry_or_a_message_that_does_not_fit_is_not_carried_out() {
     }
     let file = InodeId::of_group(1, 1);
     let second = &cluster.groups[&GroupId(2)];
-    let plan = |number: u64, dix: Dix, order: Order| {
-        let message = Message { number, at: Default::default(), dix, orders: vec![order] };
-        carry_out::plan(&second.ns, &second.context(None), GroupId(3), &message)
+    let home = second.ns.exported_to(file).unwrap();
+    let message = |number: u64, dix: Dix, orders: &[Order]| Message {
+        number,
+        at: Default::default(),
+        dix,
+        orders: orders.to_vec(),
+    };
+    let plan = |of: GroupId, before: Option<u64>, message: &Message| {
+        carry_out::plan(&second.ns, &second.context(None), of, message, before)
     };
     let dix = second.ns.directory_log().dix;
-    assert!(matches!(plan(1, dix, Order::Free { file }), carry_out::Plan::Edit(_)));
-    assert_eq!(plan(2, dix, Order::Free { file }), carry_out::Plan::Early { last: 0 });
-    assert_eq!(plan(1, dix.next(), Order::Free { file }), carry_out::Plan::Behind(dix.next()));
+    let free = [Order::Free { file }];
+    assert_eq!(
+        plan(home, None, &message(1, dix.next(), &free)),
+        carry_out::Plan::Behind(dix.next()),
+        "the group has yet to hear of the file's move"
+    );
+    assert_eq!(
+        plan(home, Some(1), &message(3, dix, &free)),
+        carry_out::Plan::OutOfOrder { before: 1 },
+        "no group leaves out a message"
+    );
+    // The orders that are carried out, and the files of those that are not.
+    let parts = |of: GroupId, orders: &[Order]| match plan(of, None, &message(1, dix, orders)) {
+        carry_out::Plan::Edit { edit, unknown, is_gap: false } => (edit.body.orders, unknown),
+        other => panic!("{other:?}"),
+    };
+    let stranger = GroupId(1);
+    assert_ne!(home, stranger);
+    assert_eq!(parts(home, &free), (free.to_vec(), vec![]));
+    assert_eq!(parts(stranger, &free), (vec![], vec![file]), "the file does not live there");
     let other = InodeId::of_group(1, 7);
-    assert_eq!(plan(1, dix, Order::Free { file: other }), carry_out::Plan::NoExport(other));
+    assert_eq!(parts(home, &[Order::Free { file: other }]), (vec![], vec![other]));
+    let twice = [free[0].clone(), Order::SetReplication { file, replication: 2 }];
+    assert_eq!(parts(home, &twice), (free.to_vec(), vec![file]), "it is gone with the first order");
     let join = |file: InodeId, sources: &[InodeId]| {
         Order::Join(Join { file, sources: sources.to_vec(), replication: 3, storage_policy: 0 })
     };
-    assert!(matches!(plan(1, dix, join(other, &[file])), carry_out::Plan::Edit(_)));
-    assert_eq!(plan(1, dix, join(file, &[other])), carry_out::Plan::NoExport(other));
-    assert_eq!(plan(1, dix, join(other, &[file, file])), carry_out::Plan::NoExport(file));
-    assert_eq!(plan(1, dix, join(file, &[file])), carry_out::Plan::NoExport(file));
-    let root = InodeId::ROOT;
-    assert_eq!(plan(1, dix, join(root, &[file])), carry_out::Plan::NoExport(root), "it is here");
-    let message = Message {
-        number: 1,
-        at: Default::default(),
-        dix,
-        orders: vec![Order::Free { file }, Order::SetReplication { file, replication: 2 }],
-    };
-    let twice = carry_out::plan(&second.ns, &second.context(None), GroupId(3), &message);
-    assert_eq!(twice, carry_out::Plan::NoExport(file), "it is gone with the first order");
+    let joined = [join(other, &[file])];
+    assert_eq!(parts(home, &joined), (joined.to_vec(), vec![]));
+    assert_eq!(parts(stranger, &joined), (vec![], vec![file]));
+    assert_eq!(parts(home, &[join(other, &[file, file])]), (joined.to_vec(), vec![file]));
+    assert_eq!(parts(home, &[join(other, &[file, other])]), (joined.to_vec(), vec![other]));
+    assert_eq!(parts(home, &[join(file, &[other])]), (vec![], vec![other]));
+    assert_eq!(parts(home, &[join(InodeId::ROOT, &[file])]), (vec![], vec![InodeId::ROOT]), "it is here");
 }
 
 /// The bytes come from other servers.
@@ -342,7 +360,7 @@ fn random_files_that_move_are_as_in_one_group() {
                 _ => {
                     cluster.deliver(&mut dice);
                     if dice.below(12) == 0 {
-                        while cluster.deliver(&mut dice) {}
+                        cluster.deliver_all(&mut dice);
                         cluster.check(&paths);
                     }
                     if dice.below(10) == 0 {
@@ -383,7 +401,7 @@ fn random_files_that_move_are_as_in_one_group() {
             found.iter_mut().chain(&mut expected).for_each(|seen| seen.modified = 0);
             assert_eq!(found, expected, "seed {seed}: {seen}");
         }
-        while cluster.deliver(&mut dice) {}
+        cluster.deliver_all(&mut dice);
         cluster.check(&paths);
         for path in &paths {
             let (found, expected) = (cluster.see(path), see(&one, path));
@@ -394,7 +412,7 @@ fn random_files_that_move_are_as_in_one_group() {
             let request = ops::delete::Request { path: directory.clone(), recursive: true };
             assert_eq!(cluster.at_root(|ns, ctx| ops::delete::plan(ns, ctx, &request)), YES);
         }
-        while cluster.deliver(&mut dice) {}
+        cluster.deliver_all(&mut dice);
         assert!(cluster.maps.values().all(BTreeMap::is_empty), "seed {seed}: {:?}", cluster.maps);
         assert_eq!(cluster.exports(), 0);
         for world in cluster.groups.values_mut() {

@@ -309,7 +309,7 @@ fn random_changes_are_refused_as_in_one_group() {
             refused += u64::from(found.as_ref().is_err_and(is_of_quota));
             both.check(&directories);
         }
-        while both.cluster.deliver(&mut dice) {}
+        both.cluster.deliver_all(&mut dice);
         both.check(&directories);
         retries += both.retries;
         allotted += both.cluster.allotted;

@@ -380,7 +380,7 @@ impl Story {
     fn settle(&mut self) {
         for _ in 0..3 {
             self.tidy_up();
-            while self.both.cluster.deliver(&mut self.dice) {}
+            self.both.cluster.deliver_all(&mut self.dice);
         }
     }
 }

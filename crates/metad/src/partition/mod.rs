@@ -52,7 +52,7 @@ use serving::{
 };
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use tokio::sync::{Notify, watch};
 use turn::Turn;
@@ -99,6 +99,8 @@ pub struct Partition {
     has_homes: AtomicBool,
     /// Hears of commits, where further groups hold files.
     pub committed: Notify,
+    /// Orders of other groups that this group had lost or could not carry out.
+    pub orders_left_out: AtomicU64,
     /// Asks the checkpoint thread to write an image now.
     pub checkpoint: Trigger,
     /// The payload of the checkpoint that has committed last of those that another member has made.
@@ -164,6 +166,7 @@ impl Partition {
             directories: Directories::default(),
             has_homes: AtomicBool::new(has_homes),
             committed: Notify::new(),
+            orders_left_out: AtomicU64::new(0),
             checkpoint: Trigger::default(),
             checkpoints: watch::Sender::new(None),
             pool_reads: Reads::default(),

@@ -2,6 +2,8 @@
 //!
 //! A message leaves once its edit has committed, and is sent again until the other group says that it has carried it out. That is then noted in the own log,
 //! so that the next active does not begin from the start. An active that knows less sends messages again, and the other group knows their numbers.
+//!
+//! A question begins with the first message that is not known to be carried out: the other group relies on that.
 
 use super::ways::{Question, Ways};
 use crate::partition::Partition;

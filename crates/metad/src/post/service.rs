@@ -13,7 +13,7 @@ use proto::{
 };
 use rpc::{Call, Replier, RpcError};
 use serving::Until;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 /// Blocks that one question may be about: as many as a file may have that moves.
 const BLOCKS_MAX: usize = 1_000_000;
@@ -108,11 +108,23 @@ fn tell_directories(core: &Core, directories: &[u64], reply: Replier) {
 
 /// Carries out the messages, up to the first that cannot be. The answer goes out once that has committed.
 fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply: Replier) {
-    let mut trouble = None;
+    let (mut trouble, mut before) = (None, None);
     for message in messages {
-        let plan = turn.plan_own(|namespace, context, _| carry_out::plan(namespace, context, from, message));
+        let number = message.number;
+        let plan =
+            turn.plan_own(|namespace, context, _| carry_out::plan(namespace, context, from, message, before));
+        before = Some(number);
         trouble = match plan {
-            carry_out::Plan::Edit(edit) => {
+            carry_out::Plan::Edit { edit, unknown, is_gap } => {
+                if is_gap {
+                    tracing::error!(group = %from, number, "this group has lost orders about blocks that it had carried out: it goes on with later ones, and blocks may stay that no file has");
+                }
+                if let Some(file) = unknown.first() {
+                    let files = unknown.len();
+                    tracing::error!(group = %from, number, %file, files, "orders are about files that this group has not exported: they are left out, and blocks may stay that no file has");
+                }
+                let left_out = unknown.len() as u64 + u64::from(is_gap);
+                turn.partition().orders_left_out.fetch_add(left_out, Ordering::Relaxed);
                 turn.apply(edit);
                 continue;
             }
@@ -120,13 +132,9 @@ fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply
             carry_out::Plan::Behind(dix) => {
                 Some(format!("entry {dix} of the directory log has not been applied here"))
             }
-            carry_out::Plan::Early { last } => {
-                Some(format!("message {} comes behind message {last}", message.number))
-            }
-            carry_out::Plan::NoExport(file) => {
-                let number = message.number;
-                tracing::error!(group = %from, number, %file, "another group has orders about a file that this group has not exported; they are not carried out, and none behind them");
-                Some(format!("file {file} was not exported here"))
+            carry_out::Plan::OutOfOrder { before } => {
+                tracing::error!(group = %from, number, before, "orders about blocks came out of order");
+                Some(format!("message {number} comes behind message {before}"))
             }
         };
         break;

@@ -8,7 +8,7 @@ use crate::{
     edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
-    outbox::{Message, Order},
+    outbox::{self, Message, Order},
 };
 use base::{GroupId, InodeId, directory_log::Dix};
 use std::collections::BTreeSet;
@@ -41,49 +41,70 @@ impl Field for CarryOutEdit {
 /// What becomes of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    Edit(Edit<CarryOutEdit>),
+    Edit {
+        edit: Edit<CarryOutEdit>,
+        /// The files of orders that are left out: this group knows of no export of them to the group that sent the message.
+        unknown: Vec<InodeId>,
+        /// Whether this group should have carried out something before it, of which it knows nothing.
+        is_gap: bool,
+    },
     /// It was carried out before. That counts once it has committed.
     Already,
     /// This tree must follow the directory log up to here first.
     Behind(Dix),
-    /// Messages before it have not come.
-    Early {
-        last: u64,
-    },
-    /// The groups do not agree about this file: this group does not know that it lives elsewhere. An operator must look.
-    NoExport(InodeId),
+    /// It does not follow the message that stands before it in the question.
+    OutOfOrder { before: u64 },
 }
 
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, of: GroupId, message: &Message) -> Plan {
+/// What becomes of a message that stands in a question behind number `before`, or is the first one there.
+///
+/// A question begins with the first message of which its sender has not been told that it was carried out. So what comes before that was carried out here, also if this tree does not know it: it
+/// is one that was put back to an earlier state then, as an unclean election does.
+///
+/// An order about a file that this group does not have for the sender is left out, and does not keep up those behind it. It does so only where a group has lost something: then a block may stay that no file has,
+/// and no block goes that a file has.
+pub fn plan(ns: &Namespace, ctx: &Context<'_>, of: GroupId, message: &Message, before: Option<u64>) -> Plan {
+    if let Some(before) = before
+        && message.number != before + 1
+    {
+        return Plan::OutOfOrder { before };
+    }
     let last = ns.carried_out_of(of);
     if message.number <= last {
         return Plan::Already;
     }
-    if message.number != last + 1 {
-        return Plan::Early { last };
-    }
     if message.dix > ns.directory_log().dix {
         return Plan::Behind(message.dix);
     }
+    let mut unknown = Vec::new();
+    let orders = fitting(ns, of, &message.orders, &mut unknown);
+    let is_gap = !outbox::follows(last, message.number);
+    let edit = CarryOutEdit { of, number: message.number, orders };
+    Plan::Edit { edit: Edit::of_service(ns, ctx, edit), unknown, is_gap }
+}
+
+/// The orders that can be carried out, and the files of those that cannot.
+fn fitting(ns: &Namespace, of: GroupId, orders: &[Order], unknown: &mut Vec<InodeId>) -> Vec<Order> {
     let mut ended = BTreeSet::new();
-    for order in &message.orders {
-        let file = order.file();
+    let mut fitting = Vec::new();
+    for order in orders {
         if let Order::Join(join) = order {
             // It stands alone.
-            if let Some(file) = ns.does_not_fit(join) {
-                return Plan::NoExport(file);
-            }
+            let join = ns.fitting_join(of, join, unknown);
+            fitting.extend(join.map(Order::Join));
             continue;
         }
-        if ns.exported_to(file).is_none() || ended.contains(&file) {
-            return Plan::NoExport(file);
+        let file = order.file();
+        if ns.exported_to(file) != Some(of) || ended.contains(&file) {
+            unknown.push(file);
+            continue;
         }
         if matches!(order, Order::Free { .. }) || ns.would_end(order) {
             ended.insert(file);
         }
+        fitting.push(order.clone());
     }
-    let edit = CarryOutEdit { of, number: message.number, orders: message.orders.clone() };
-    Plan::Edit(Edit::of_service(ns, ctx, edit))
+    fitting
 }
 
 impl Operation for CarryOutEdit {

@@ -35,6 +35,10 @@ pub struct Cluster {
     pub came_between: Option<FsResult<Reply>>,
     /// What happens once homes have told what the root group's next call asks, and before that call is decided.
     pub meanwhile: Option<Meanwhile>,
+    /// Messages that may come once more: who sent them to whom.
+    pub late: Vec<(GroupId, GroupId, Vec<Message>)>,
+    /// Files about which a group got orders that it could not carry out. There are none, unless a group has lost something.
+    pub unknown: Vec<InodeId>,
 }
 
 pub type Plan = Box<dyn Fn(&Namespace, &Context<'_>) -> FsResult<Step>>;
@@ -76,7 +80,17 @@ impl Cluster {
         let followed = GROUPS[1..].iter().map(|group| (*group, root.ns.directory_log().dix)).collect();
         groups.insert(GroupId::ROOT, root);
         let maps = GROUPS.map(|group| (group, BTreeMap::new())).into();
-        Self { groups, maps, followed, allotted: 0, between: None, came_between: None, meanwhile: None }
+        Self {
+            groups,
+            maps,
+            followed,
+            allotted: 0,
+            between: None,
+            came_between: None,
+            meanwhile: None,
+            late: Vec::new(),
+            unknown: Vec::new(),
+        }
     }
 
     pub fn world(&mut self, group: GroupId) -> &mut World {
@@ -300,36 +314,59 @@ impl Cluster {
         }
     }
 
-    /// Delivers one message, perhaps without its acknowledgement. False: there is none.
+    /// Delivers the first messages of one group to another, perhaps without the acknowledgement. What was delivered may come once more, much later. False: there is
+    /// none.
     pub fn deliver(&mut self, dice: &mut Dice) -> bool {
-        let mut waiting: Vec<(GroupId, GroupId, Message)> = Vec::new();
+        let mut ways: Vec<(GroupId, GroupId)> = Vec::new();
         for (from, world) in &self.groups {
-            for to in world.ns.groups_with_messages() {
-                let messages = world.ns.messages_to(to).take(2);
-                waiting.extend(messages.map(|message| (*from, to, (**message).clone())));
-            }
+            ways.extend(world.ns.groups_with_messages().into_iter().map(|to| (*from, to)));
         }
-        if waiting.is_empty() {
+        if ways.is_empty() {
             return false;
         }
-        let (from, to, message) = &waiting[dice.below(waiting.len() as u64) as usize];
-        let message = Message::from_bytes(&message.to_bytes()).unwrap();
-        let world = self.world(*to);
-        let plan = carry_out::plan(&world.ns, &world.context(None), *from, &message);
-        match plan {
-            carry_out::Plan::Edit(edit) => drop(self.apply(*to, edit.into())),
-            carry_out::Plan::Already => {}
-            carry_out::Plan::Early { last } => {
-                assert!(last + 1 < message.number);
-                return true;
-            }
-            other => panic!("from {from} to {to}, {message:?}: {other:?}"),
+        if !self.late.is_empty() && dice.below(4) == 0 {
+            let (from, to, messages) = self.late.swap_remove(dice.below(self.late.len() as u64) as usize);
+            self.carry_out(from, to, &messages);
+            return true;
         }
+        let (from, to) = ways[dice.below(ways.len() as u64) as usize];
+        let waiting = self.groups[&from].ns.messages_to(to);
+        let messages = waiting.take(1 + dice.below(3) as usize).map(|message| (**message).clone());
+        let messages: Vec<Message> = messages.collect();
+        let carried_out = self.carry_out(from, to, &messages);
+        assert!(carried_out >= messages.last().unwrap().number, "from {from} to {to}: {messages:?}");
         if dice.below(4) > 0 {
-            let number = message.number;
-            self.at(*from, |ns, ctx| Ok(note_carried_out::plan(ns, ctx, *to, number))).unwrap();
+            self.at(from, |ns, ctx| Ok(note_carried_out::plan(ns, ctx, to, carried_out))).unwrap();
+        }
+        if dice.below(4) == 0 {
+            self.late.push((from, to, messages));
         }
         true
+    }
+
+    /// Carries out what one group has sent to another in one question. Returns the number of the last message that is carried out.
+    pub fn carry_out(&mut self, from: GroupId, to: GroupId, messages: &[Message]) -> u64 {
+        let mut before = None;
+        for message in messages {
+            let message = Message::from_bytes(&message.to_bytes()).unwrap();
+            let world = self.world(to);
+            let plan = carry_out::plan(&world.ns, &world.context(None), from, &message, before);
+            match plan {
+                carry_out::Plan::Edit { edit, unknown, .. } => {
+                    self.unknown.extend(unknown);
+                    self.apply(to, edit.into());
+                }
+                carry_out::Plan::Already => {}
+                other => panic!("from {from} to {to}, {message:?}: {other:?}"),
+            }
+            before = Some(message.number);
+        }
+        self.groups[&to].ns.carried_out_of(from)
+    }
+
+    /// Delivers until nothing waits.
+    pub fn deliver_all(&mut self, dice: &mut Dice) {
+        while self.deliver(dice) {}
     }
 
     pub fn see(&self, path: &str) -> Option<Seen> {
@@ -355,6 +392,7 @@ impl Cluster {
             }
         }
         assert_eq!(self.maps, wanted);
+        assert_eq!(self.unknown, []);
         for world in self.groups.values() {
             world.ns.check_consistency().unwrap();
             assert_eq!(world.ns.messages_waiting(), 0);

@@ -1,0 +1,165 @@
+//! A group loses what it had done, as after an unclean election, while others have heard of it: orders about blocks go on, none is taken for another one, and no block goes that a file has.
+
+mod common;
+
+use base::{Epoch, FsResult, GroupId, Sn, TxId};
+use common::{
+    Dice,
+    cluster::{Cluster, GROUPS},
+    image_of,
+};
+use namespace::{Namespace, NewEpoch, Reply, outbox::Message};
+use std::collections::BTreeMap;
+
+const YES: FsResult<Reply> = Ok(Reply::Bool(true));
+
+/// What the first entry of an epoch says of a loss with no other loss behind it.
+const LOSS: NewEpoch = NewEpoch {
+    inodes: 1 << 30,
+    blocks: 1 << 30,
+    generation_stamps: 1 << 30,
+    keeps_skipped: true,
+    holds_deletions: true,
+};
+
+/// A group as it was at some time, with the blocks that its block map knew.
+struct Then {
+    group: GroupId,
+    image: Vec<u8>,
+    digest: u64,
+    map: BTreeMap<base::BlockId, u16>,
+}
+
+impl Then {
+    fn of(cluster: &Cluster, group: GroupId) -> Self {
+        let ns = &cluster.groups[&group].ns;
+        Self { group, image: image_of(&ns.freeze()), digest: ns.digest(), map: cluster.maps[&group].clone() }
+    }
+
+    /// The group is again as it was, and an epoch begins that says so.
+    fn comes_back(self, cluster: &mut Cluster) {
+        let length = self.image.len() as u64;
+        let mut ns = Namespace::read_image(self.digest, &mut &self.image[..], length).unwrap();
+        let sn = Sn(ns.applied().sn.0 + 1);
+        ns.start_epoch(TxId { epoch: Epoch(65), sn }, LOSS);
+        ns.check_consistency().unwrap();
+        cluster.world(self.group).ns = ns;
+        cluster.world(self.group).restart_from_image();
+        cluster.maps.insert(self.group, self.map);
+    }
+}
+
+/// Three directories, and files of the second group that have moved to the directory of the third.
+struct Story {
+    cluster: Cluster,
+    dice: Dice,
+    paths: Vec<String>,
+}
+
+const SENDER: GroupId = GROUPS[2];
+const RECEIVER: GroupId = GROUPS[1];
+
+impl Story {
+    fn new(files: usize) -> Self {
+        let mut cluster = Cluster::new(9);
+        let directories = cluster.directories(1);
+        let in_home =
+            |group| directories.iter().find(|directory| cluster.home(directory) == group).unwrap().clone();
+        let (from, to) = (in_home(RECEIVER), in_home(SENDER));
+        let paths: Vec<String> = (0..files).map(|file| format!("{to}/f{file}")).collect();
+        for (file, path) in paths.iter().enumerate() {
+            let source = format!("{from}/f{file}");
+            cluster.write(&source, &[10 + file as u64]).unwrap();
+            assert_eq!(cluster.rename(&source, path), YES);
+        }
+        Self { cluster, dice: Dice(9), paths }
+    }
+
+    fn delete(&mut self, file: usize) {
+        assert_eq!(self.cluster.delete(&self.paths[file]), YES);
+    }
+
+    fn waiting(&self) -> Vec<Message> {
+        let waiting = self.cluster.groups[&SENDER].ns.messages_to(RECEIVER);
+        waiting.map(|message| (**message).clone()).collect()
+    }
+
+    fn blocks_of_receiver(&self) -> usize {
+        self.cluster.maps[&RECEIVER].len()
+    }
+}
+
+#[test]
+fn a_group_that_has_lost_what_it_carried_out_goes_on_with_later_orders() {
+    let mut story = Story::new(3);
+    let then = Then::of(&story.cluster, RECEIVER);
+    story.delete(0);
+    story.cluster.deliver_all(&mut story.dice);
+    assert_eq!(story.blocks_of_receiver(), 2);
+    then.comes_back(&mut story.cluster);
+    assert_eq!(story.blocks_of_receiver(), 3, "the block of a file that is gone stays");
+
+    story.delete(1);
+    story.cluster.deliver_all(&mut story.dice);
+    assert_eq!(story.waiting(), []);
+    assert_eq!(story.blocks_of_receiver(), 2);
+    assert_eq!(story.cluster.unknown, []);
+}
+
+#[test]
+fn orders_of_a_group_that_has_lost_others_are_not_taken_for_those() {
+    let mut story = Story::new(3);
+    let then = Then::of(&story.cluster, SENDER);
+    story.delete(0);
+    story.cluster.deliver_all(&mut story.dice);
+    then.comes_back(&mut story.cluster);
+
+    // The first file is there again, without its block, which is gone. The second one is deleted for the first time.
+    story.delete(1);
+    assert_ne!(story.waiting()[0].number, 1);
+    story.cluster.deliver_all(&mut story.dice);
+    assert_eq!(story.blocks_of_receiver(), 1);
+    assert_eq!(story.cluster.unknown, []);
+
+    // An order about what is gone keeps up none behind it.
+    story.delete(0);
+    story.delete(2);
+    story.cluster.deliver_all(&mut story.dice);
+    assert_eq!(story.blocks_of_receiver(), 0);
+    assert_eq!(story.cluster.unknown.len(), 1);
+}
+
+/// What waits need not be what the other group got under the same number: the part of the log that has come back may never have committed.
+#[test]
+fn what_waits_after_a_loss_is_sent_under_new_numbers() {
+    let mut story = Story::new(3);
+    story.delete(0);
+    let then = Then::of(&story.cluster, SENDER);
+    let first = story.waiting();
+    assert_eq!(story.cluster.carry_out(SENDER, RECEIVER, &first), 1);
+    then.comes_back(&mut story.cluster);
+    let again = story.waiting();
+    assert!(again.len() == 1 && again[0].number > 1 && again[0].orders == first[0].orders, "{again:?}");
+    story.delete(1);
+    story.cluster.deliver_all(&mut story.dice);
+    assert_eq!(story.blocks_of_receiver(), 1);
+    assert_eq!(story.cluster.unknown.len(), 1, "it was carried out before");
+}
+
+/// What the group had sent in the line that is lost comes late, before and after the first message of the new one.
+#[test]
+fn late_messages_of_a_lost_line_do_no_harm() {
+    let mut story = Story::new(4);
+    let then = Then::of(&story.cluster, SENDER);
+    story.delete(0);
+    story.delete(1);
+    let lost = story.waiting();
+    then.comes_back(&mut story.cluster);
+    assert_eq!(story.cluster.carry_out(SENDER, RECEIVER, &lost[..1]), 1);
+    story.delete(2);
+    let new = story.waiting();
+    let last = story.cluster.carry_out(SENDER, RECEIVER, &new);
+    assert_eq!(story.blocks_of_receiver(), 2);
+    assert_eq!(story.cluster.carry_out(SENDER, RECEIVER, &lost), last, "they are over");
+    assert_eq!(story.blocks_of_receiver(), 2, "the second file, which is there again, keeps its block");
+}
