@@ -1,5 +1,7 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
+mod groups;
+
 use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, partition::Partition};
 use ::blocks::Stats;
 use base::Level;
@@ -252,6 +254,7 @@ impl Collector for Numbers {
             ],
         )?;
         self.encode_group(&mut encoder)?;
+        self.encode_groups(&mut encoder)?;
         self.encode_calls(&mut encoder)?;
         self.encode_load(&mut encoder)
     }
