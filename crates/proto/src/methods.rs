@@ -177,7 +177,7 @@ pub const METHODS: &[Method] = &[
     row("getSlowDatanodeReport", Read, Every, NoPath, logged("slowDataNodesReport", Nothing, Allowed)),
     row("getSnapshotDiffReport", Read, Every, TwoSnapshots, logged("computeSnapshotDiff", Nothing, Allowed)),
     row("getSnapshotDiffReportListing", Read, Every, TwoSnapshots, logged("computeSnapshotDiff", Nothing, Allowed)),
-    row("getSnapshotListing", Look, Root, One, logged("ListSnapshot", Nothing, Allowed)),
+    row("getSnapshotListing", Look, Home, One, logged("ListSnapshot", Nothing, Allowed)),
     row("getSnapshottableDirListing", Read, Root, NoPath, logged("listSnapshottableDirectory", Nothing, Allowed)),
     row("getStoragePolicies", Read, Any, NoPath, NOT_LOGGED),
     row("getStoragePolicy", Look, Home, One, NOT_LOGGED),

@@ -7,7 +7,10 @@ use super::{
     status::{self, Name},
     walks,
 };
-use crate::core::Core;
+use crate::{
+    core::Core,
+    post::places::{Foreign, Located},
+};
 use base::Timestamp;
 use bytes::Bytes;
 use namespace::{
@@ -89,7 +92,11 @@ pub fn delete_snapshot(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replier) {
     let read = |_: p::GetSnapshottableDirListingRequestProto| get_snapshot_listing::Snapshottable;
     let Some((read, reply)) = asked(core, &call, reply, read) else { return };
-    calls::read(core, &call, reply, &read, |_, found| {
+    calls::read(core, &call, reply, &read, |tree, found| {
+        let foreign = Foreign::default();
+        for directory in found.iter().flatten() {
+            foreign.note_directory(&tree.namespace, directory.status.id);
+        }
         let list = found.as_ref().map(|found| {
             Many(found.iter().map(|directory| SnapshottableDirectory {
                 status: status::view(&directory.status, Name::Own),
@@ -98,7 +105,7 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
                 parent: directory.parent.as_bytes(),
             }))
         });
-        Ok(Encoded::of(Only(list)))
+        Ok(Located::new(core, call.method, "", foreign, Encoded::of(Only(list))))
     });
 }
 

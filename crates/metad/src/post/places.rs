@@ -49,6 +49,9 @@ impl Foreign {
 
     /// Notes a listed directory if another group has its files.
     pub fn note_directory(&self, namespace: &Namespace, directory: InodeId) {
+        if !namespace.has_homes() {
+            return;
+        }
         let home = namespace.home_of(directory);
         if home != namespace.group() {
             self.directories.borrow_mut().entry(home).or_default().insert(directory);
@@ -205,6 +208,13 @@ fn fill(method: &str, answer: &[u8], told: &Told) -> Result<Vec<u8>, prost::Deco
             let mut answer = p::GetBatchedListingResponseProto::decode(answer)?;
             let entries = answer.listings.iter_mut().flat_map(|listing| &mut listing.partial_listing);
             entries.for_each(|status| fill_status(status, told));
+            answer.encode_to_vec()
+        }
+        "getSnapshottableDirListing" => {
+            let mut answer = p::GetSnapshottableDirListingResponseProto::decode(answer)?;
+            let directories = answer.snapshottable_dir_list.iter_mut();
+            let directories = directories.flat_map(|list| &mut list.snapshottable_dir_listing);
+            directories.for_each(|directory| fill_status(&mut directory.dir_status, told));
             answer.encode_to_vec()
         }
         other => unreachable!("{other} tells no places"),

@@ -33,7 +33,8 @@ impl Two {
             let path = format!("{above}/d{directories}");
             first.mkdirs(active, &path).await;
             directories += 1;
-            let home = first.server(active).home_of(&path).expect("it is there");
+            let home =
+                first.wait_until("the directory is there", |first| first.server(active).home_of(&path)).await;
             homes[home.0 as usize - 1].get_or_insert(path);
         }
         Self { first, second, homes: homes.map(Option::unwrap), directories }
