@@ -205,6 +205,7 @@ impl From<cleanup::Plan> for Edit {
         match plan {
             cleanup::Plan::Cleanup(edit) => edit.into(),
             cleanup::Plan::Sweep(edit) => edit.into(),
+            cleanup::Plan::SetReplication(edit) => edit.into(),
         }
     }
 }

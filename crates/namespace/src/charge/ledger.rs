@@ -2,7 +2,7 @@
 
 use super::{Charge, Found};
 use crate::{
-    Context, Namespace,
+    Context, Namespace, SnapshotId,
     looks::Counted,
     questions::FileFact,
     quota::{Amounts, Quota},
@@ -49,9 +49,9 @@ impl<'ns> Ledger<'ns> {
 
     /// What a whole subtree counts for under this policy. If that needs a look first the answer is of no use: see
     /// [`crate::Looks`].
-    pub fn amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
+    pub fn amounts(&self, top: u32, policy: u8, died: SnapshotId, anew: bool) -> Amounts {
         let top = self.ns.tree.inode(top).id();
-        self.ns.amounts_for(self.ctx, Counted { top, policy, is_attached, anew })
+        self.ns.amounts_for(self.ctx, Counted { top, policy, died, anew })
     }
 
     /// Whether a directory, or one above it, has a quota.

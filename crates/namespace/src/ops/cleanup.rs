@@ -9,6 +9,7 @@ use crate::{
     operation::{Applying, Operation},
     ops::{
         delete::INODES_AT_ONCE,
+        set_replication::SetReplicationEdit,
         sweep::{self, SweepEdit},
     },
     store::inode::NAMED,
@@ -28,6 +29,7 @@ record_fields! { CleanupEdit { inodes } }
 pub enum Plan {
     Cleanup(Edit<CleanupEdit>),
     Sweep(Edit<SweepEdit>),
+    SetReplication(Edit<SetReplicationEdit>),
 }
 
 /// `None` when nothing is left to do, here or for [`super::sweep`].
@@ -43,7 +45,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Plan> {
         }
     }
     if inodes.is_empty() {
-        return sweep::plan(ns, ctx).map(Plan::Sweep);
+        return sweep::plan(ns, ctx);
     }
     Some(Plan::Cleanup(Edit::of_service(ns, ctx, CleanupEdit { inodes })))
 }
