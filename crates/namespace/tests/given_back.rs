@@ -71,6 +71,46 @@ fn replicas_that_only_a_later_snapshot_wanted_are_given_back_with_that_one() -> 
     Ok(())
 }
 
+/// The last snapshot is deleted, and not swept away yet, when the file is cut: its list has the block until then.
+#[test]
+fn a_block_that_waits_for_a_sweep_is_given_back_once() -> FsResult<()> {
+    let mut world = in_one_snapshot(World::new(2))?;
+    write(&mut world, "/q/g", &[700, 300])?;
+    world.create_snapshot("/q", "two")?;
+    world.set_replication("/q/g", 2)?;
+    for name in ["one", "two"] {
+        world.delete_snapshot("/q", name)?;
+    }
+    world.truncate("/q/g", 700)?;
+    assert_eq!(world.ns.check_consistency(), Ok(()));
+    assert_eq!(used(&world, "/q"), 3_000 + 3 * 1_000);
+    world.tidy_up();
+    assert_eq!(used(&world, "/q"), 3_000 + 2 * 700);
+    world.check_replay();
+    Ok(())
+}
+
+/// A snapshot has the block as it was before it grew. It counts so again once the file that it grew in is gone.
+#[test]
+fn a_block_that_has_grown_since_counts_as_the_snapshot_has_it_in_the_end() -> FsResult<()> {
+    let mut world = in_one_snapshot(World::new(3))?;
+    write(&mut world, "/q/g", &[700, 300])?;
+    world.create_snapshot("/q", "two")?;
+    world.truncate("/q/g", 700)?;
+    let file = world.append("/q/g", false)?;
+    let grown = world.last_block("/q/g").map(|it| Block { length: 900, ..it });
+    world.complete("/q/g", file, grown);
+    assert_eq!(used(&world, "/q"), 3_000 + 3 * (900 + 300));
+    world.delete("/q/g", false)?;
+    world.tidy_up();
+    assert_eq!(world.ns.check_consistency(), Ok(()));
+    assert_eq!(used(&world, "/q"), 3_000 + 3 * (700 + 300));
+    world.delete_snapshot("/q", "two")?;
+    world.tidy_up();
+    assert_eq!(used(&world, "/q"), 3_000);
+    Ok(())
+}
+
 #[test]
 fn random_files_of_snapshots_leave_nothing_charged() {
     let mut kept = 0;

@@ -97,12 +97,12 @@ struct Change {
 fn difference(ns: &Namespace, file: u32, change: &Change) -> Amounts {
     let policy = ns.policy_in_force(file);
     let died = ns.died(file);
-    let count = |gone: &[SnapshotId], trimmed: i64| {
-        let bytes = ns.held_bytes(file, gone) - trimmed;
+    let count = |gone: &[SnapshotId], kept: u64| {
+        let bytes = ns.bytes_without(file, gone, kept);
         replicated(bytes, ns.held_replication(file, died, gone), policy)
     };
-    let trimmed = if change.is_trimmed { ns.surplus_bytes(file, &change.records) } else { 0 };
-    let mut difference = count(&change.records, trimmed);
-    difference -= count(&[], 0);
+    let kept = ns.needed_length(file, &change.records).filter(|_| change.is_trimmed);
+    let mut difference = count(&change.records, kept.unwrap_or(u64::MAX));
+    difference -= count(&[], u64::MAX);
     difference
 }

@@ -71,7 +71,7 @@ impl Operation for SetReplicationEdit {
     fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
         let file = ns.expect(self.inode);
         let died = ns.died(file);
-        let (bytes, policy) = (ns.held_bytes(file, &[]), ns.policy_in_force(file));
+        let (bytes, policy) = (ns.held_bytes(file), ns.policy_in_force(file));
         let before = ns.held_replication(file, died, &[]);
         if died != AFTER_ALL {
             let after = ns.replication_with(self.replication, file, died, &[]);

@@ -189,7 +189,7 @@ impl Walk {
         self.summary.space_consumed += space;
         let policy = ns.policy_in_force(file);
         let on_media = if self.counts_blocks && at.is_none() {
-            replicated(ns.held_bytes(file, &[]), ns.held_replication(file, died, &[]), policy)
+            replicated(ns.held_bytes(file), ns.held_replication(file, died, &[]), policy)
         } else {
             // HDFS counts a snapshot's bytes, too, with the present replication.
             replicated(length as i64, ns.tree.attributes_of(file).replication, policy)

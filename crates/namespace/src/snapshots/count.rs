@@ -13,7 +13,7 @@ use crate::{
     Context, Namespace, SnapshotId,
     looks::{Answer, Counted, Question},
     quota::{Amounts, replicated},
-    store::{NONE, inode::NAMED},
+    store::{NONE, block_list::Stored, inode::NAMED},
     usage::block_bytes,
 };
 use base::{InodeId, POLICY_UNSPECIFIED};
@@ -127,18 +127,32 @@ impl Namespace {
         is_lower.then_some(most)
     }
 
-    /// Bytes of all blocks that a file and its records have, without those of the records that are `gone`.
-    pub(crate) fn held_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
-        let mut bytes = self.tree.file_bytes(file);
-        if self.tree.snapshots.records.is_empty() {
-            return bytes;
-        }
+    /// Bytes of all blocks that a file and its records have.
+    pub(crate) fn held_bytes(&self, file: u32) -> i64 {
+        self.bytes_without(file, &[], u64::MAX)
+    }
+
+    /// As [`Self::held_bytes`], without these records, and without those of the file's own blocks that begin behind its first
+    /// `kept` bytes. A block counts as the file has it, or else as its first record does.
+    pub(crate) fn bytes_without(&self, file: u32, gone: &[SnapshotId], kept: u64) -> i64 {
         let block_size = self.tree.attributes_of(file).block_size;
+        if self.tree.snapshots.records.is_empty() && kept == u64::MAX {
+            return self.tree.file_bytes(file);
+        }
+        let own = || {
+            let mut offset = 0;
+            self.tree.blocks_of(file).take_while(move |stored| {
+                let begins = offset;
+                offset += stored.block.length;
+                begins < kept
+            })
+        };
+        let mut bytes = own().map(|stored| block_bytes(stored, block_size)).sum();
         let mut counted = BTreeSet::new();
         for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
             let Some(blocks) = past.blocks.as_ref().filter(|_| !gone.contains(&key)) else { continue };
             if counted.is_empty() {
-                counted.extend(self.tree.blocks_of(file).map(|stored| stored.block.id));
+                counted.extend(own().map(|stored| stored.block.id));
             }
             for stored in blocks.iter().filter(|stored| counted.insert(stored.block.id)) {
                 bytes += block_bytes(*stored, block_size);
@@ -147,10 +161,33 @@ impl Namespace {
         bytes
     }
 
+    /// Bytes for which a block that a file loses goes on to count: it has the place behind the file's first `offset`
+    /// bytes, and a record has it, if only that of a snapshot which is not swept away yet, or will have it.
+    pub(crate) fn bytes_in_past(&self, file: u32, offset: u64, stored: Stored) -> i64 {
+        let bytes = |stored: Stored| block_bytes(stored, self.tree.attributes_of(file).block_size);
+        let mut latest = BEFORE_ALL;
+        for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
+            latest = key;
+            match &past.blocks {
+                None if past.size > offset => return bytes(stored),
+                None => {}
+                Some(blocks) => {
+                    if let Some(listed) = blocks.iter().find(|listed| listed.block.id == stored.block.id) {
+                        return bytes(*listed);
+                    }
+                }
+            }
+        }
+        // Snapshots since then see the file as it is.
+        let is_seen =
+            self.final_length_of(file) > offset && self.latest_seeing(file, latest, AFTER_ALL).is_some();
+        if is_seen { bytes(stored) } else { 0 }
+    }
+
     /// A file under a policy, where it counts as it is.
     pub(crate) fn file_amounts(&self, file: u32, policy: u8, died: SnapshotId) -> Amounts {
         let replication = self.held_replication(file, died, &[]);
-        Amounts { inodes: 1, ..replicated(self.held_bytes(file, &[]), replication, policy) }
+        Amounts { inodes: 1, ..replicated(self.held_bytes(file), replication, policy) }
     }
 
     /// What a whole subtree counts for whose top has this policy in force; see [`Counted`].
