@@ -298,8 +298,7 @@ impl Story {
         };
         match kind {
             25 => self.both.delete(file),
-            // What a deleted file counts for is not lowered, in one group as in several, when the snapshot goes that wants the most replicas of it.
-            26 if !self.has_quotas => self.both.set_replication(file, 1 + self.dice.below(6) as u32),
+            26 => self.both.set_replication(file, 1 + self.dice.below(6) as u32),
             27 | 28 if !lengths.is_empty() => done(self.both.append(file, lengths)),
             29 => self.both.set_permission(file, 0o600 + self.dice.below(64) as u16),
             30 => done(self.both.overwrite(file, lengths)),

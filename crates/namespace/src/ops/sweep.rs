@@ -19,7 +19,7 @@ use crate::{
     edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
-    ops::{cleanup, delete::INODES_AT_ONCE, set_replication::SetReplicationEdit},
+    ops::{delete::INODES_AT_ONCE, set_replication::SetReplicationEdit},
     snapshots::{AFTER_ALL, BEFORE_ALL, Cursor, EntryKey, RecordKey, Snapshots},
     store::{
         NONE,
@@ -48,6 +48,13 @@ pub struct SweepEdit {
 }
 
 record_fields! { SweepEdit { records, entries, births, unlinked, trimmed, step } }
+
+/// The next step of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Sweep(Edit<SweepEdit>),
+    SetReplication(Edit<SetReplicationEdit>),
+}
 
 /// Directory, name, and the last snapshot that sees the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,18 +160,18 @@ impl SweepEdit {
 }
 
 /// The next step, or `None` when nothing is left to do.
-pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<cleanup::Plan> {
+pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Plan> {
     let mut edit = SweepEdit::default();
     if let Some(top) = ns.tree.snapshots.unsearched.front() {
         search(ns, *top, &mut edit);
     } else {
         let cursor = ns.tree.snapshots.sweep.as_ref()?;
         if let Some(lower) = first_to_lower(ns, cursor) {
-            return Some(cleanup::Plan::SetReplication(Edit::of_service(ns, ctx, lower)));
+            return Some(Plan::SetReplication(Edit::of_service(ns, ctx, lower)));
         }
         edit.step = Step::Swept(sweep(ns, cursor, &mut edit).as_ref().map(Place::of));
     }
-    Some(cleanup::Plan::Sweep(Edit::of_service(ns, ctx, edit)))
+    Some(Plan::Sweep(Edit::of_service(ns, ctx, edit)))
 }
 
 /// The sweep stops before a file that must be lowered, so it is the first behind the cursor.

@@ -85,13 +85,7 @@ impl Namespace {
 
     /// As [`Self::held_replication`], if the file wanted so many replicas for itself. Once it is deleted that counts only if it died
     /// after its last record: otherwise each snapshot that sees it has a record of it.
-    pub(crate) fn replication_with(
-        &self,
-        own: u16,
-        file: u32,
-        died: SnapshotId,
-        gone: &[SnapshotId],
-    ) -> u16 {
+    pub(crate) fn replication_with(&self, own: u16, file: u32, died: SnapshotId, gone: &[SnapshotId]) -> u16 {
         if self.tree.snapshots.records.is_empty() {
             return own;
         }
