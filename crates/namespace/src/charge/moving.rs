@@ -52,7 +52,8 @@ pub(crate) fn rename(
     match ns.is_shared() && ns.group() == GroupId::ROOT && tree.inode(moved).is_directory() {
         true => {
             let top = Counted { top: tree.inode(moved).id(), policy: after, died: AFTER_ALL, anew: true };
-            ledger.verify_with_others(destination, needed, top, end);
+            let replaced = replaced.filter(|replaced| tree.inode(*replaced).is_directory());
+            ledger.verify_with_others(destination, needed, top, replaced, end);
         }
         false => ledger.verify(destination, needed, end),
     }
