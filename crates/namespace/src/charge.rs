@@ -13,6 +13,7 @@ use crate::{
     codec::record_fields,
     operation::Operation,
     quota::{Amounts, replicated},
+    snapshots::AFTER_ALL,
     store::{NONE, block_list::Stored},
     usage::block_bytes,
 };
@@ -67,25 +68,25 @@ pub(crate) fn delete(ns: &Namespace, ledger: &mut Ledger<'_>, target: u32) {
     }
     let policy = ns.tree.policy_of(target);
     let mut difference = Amounts::default();
-    if seen_by(ns, target).is_some() {
+    if let Some(died) = seen_by(ns, target) {
         if ns.tree.snapshots.records.is_empty() {
             return;
         }
-        difference = ledger.amounts(target, policy, false, true);
+        difference = ledger.amounts(target, policy, died, true);
     }
-    difference -= ledger.amounts(target, policy, true, false);
+    difference -= ledger.amounts(target, policy, AFTER_ALL, false);
     ledger.charge(parent, difference);
 }
 
 /// Bytes with the replication and under the policy of a file; a snapshot may want more replicas.
 pub(crate) fn in_file(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
-    replicated(bytes, ns.held_replication(file, true, &[]), ns.tree.policy_of(file))
+    replicated(bytes, ns.held_replication(file, AFTER_ALL, &[]), ns.tree.policy_of(file))
 }
 
 /// The amounts for which HDFS requires room before it lets a file be written on, cut or joined. If no policy is set,
 /// the room must be on the media of the default policy, although the bytes are then charged to no medium.
 pub(crate) fn wanted(ns: &Namespace, file: u32, bytes: i64) -> Amounts {
-    wanted_with(ns, file, bytes, ns.held_replication(file, true, &[]))
+    wanted_with(ns, file, bytes, ns.held_replication(file, AFTER_ALL, &[]))
 }
 
 pub(crate) fn wanted_with(ns: &Namespace, file: u32, bytes: i64, replication: u16) -> Amounts {
@@ -105,20 +106,15 @@ fn change_last(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, after: Option
         return;
     }
     let stored = ns.tree.blocks.stored(last);
-    if after.is_none() && is_kept(ns, file, ns.tree.length_of(file) - stored.block.length, stored) {
-        return;
-    }
     let block_size = ns.tree.attributes_of(file).block_size;
-    let bytes = after.map_or(0, |after| block_bytes(after, block_size)) - block_bytes(stored, block_size);
+    let bytes = match after {
+        Some(after) => block_bytes(after, block_size),
+        None => ns.bytes_in_past(file, ns.tree.length_of(file) - stored.block.length, stored),
+    };
+    let bytes = bytes - block_bytes(stored, block_size);
     // It may be a file that only snapshots have.
-    let replication = ns.held_replication(file, ns.tree.is_attached(file), &[]);
+    let replication = ns.held_replication(file, ns.died(file), &[]);
     ledger.charge(ns.counted_in(file), replicated(bytes, replication, ns.policy_in_force(file)));
-}
-
-/// Whether a block that a file loses stays for a snapshot.
-fn is_kept(ns: &Namespace, file: u32, offset: u64, stored: Stored) -> bool {
-    let id = ns.tree.inode(file).id();
-    ns.is_block_in_past(file, offset) || ns.is_listed_in_past(id, stored.block)
 }
 
 /// The last block's length is final: what was reserved beyond it is given back.
@@ -149,15 +145,14 @@ pub(crate) fn truncate(ns: &Namespace, ledger: &mut Ledger<'_>, file: u32, kept:
     let (mut difference, mut offset) = (0, 0);
     for (at, stored) in (1..).zip(ns.tree.blocks_of(file)) {
         let before = block_bytes(stored, block_size);
-        if at > kept && !is_kept(ns, file, offset, stored) {
-            difference -= before;
-        } else if at == kept {
-            difference += match cut {
-                CutBlock::None => 0,
-                CutBlock::InPlace => block_size as i64 - before,
-                CutBlock::Copied => block_size as i64,
-            };
-        }
+        difference += match cut {
+            _ if at > kept => ns.bytes_in_past(file, offset, stored) - before,
+            CutBlock::InPlace if at == kept => block_size as i64 - before,
+            CutBlock::Copied if at == kept => {
+                block_size as i64 + ns.bytes_in_past(file, offset, stored) - before
+            }
+            _ => 0,
+        };
         offset += stored.block.length;
     }
     let parent = ns.tree.inode(file).parent;

@@ -3,7 +3,7 @@
 use crate::{
     Namespace,
     exports::export_digest,
-    snapshots::Snapshots,
+    snapshots::{AFTER_ALL, Snapshots},
     store::block_list::block_digest,
     store::{
         NONE,
@@ -138,7 +138,7 @@ impl Namespace {
             let handle = handle.ok_or_else(|| format!("inode {id} has a quota and does not know of it"))?;
             // A directory that was unlinked is charged to no quota any more.
             if tree.is_attached(handle) {
-                let counted = self.subtree_amounts(handle, tree.policy_of(handle), true, true);
+                let counted = self.subtree_amounts(handle, tree.policy_of(handle), AFTER_ALL, true);
                 hold(counted == quota.used, || {
                     format!("directory {id} holds {counted:?}, charged are {:?}", quota.used)
                 })?;

@@ -10,7 +10,7 @@
 //! would find itself, and it is taken. If one did, the driver looks anew. A subtree that is written to all the time would be looked
 //! at for ever, so the plan looks by itself after [`SPOILT_MAX`] vain attempts, however long that takes.
 
-use crate::quota::Amounts;
+use crate::{SnapshotId, quota::Amounts};
 use base::InodeId;
 use std::{
     cell::Cell,
@@ -39,8 +39,8 @@ pub struct Counted {
     pub top: InodeId,
     /// The storage policy in force at the top.
     pub policy: u8,
-    /// The top is in the tree; otherwise only snapshots have it.
-    pub is_attached: bool,
+    /// In which snapshot the top has [died](crate::Namespace::died), or will have; after all of them if it is in the tree.
+    pub died: SnapshotId,
     /// Everything is counted. Otherwise the noted usage of directories with a quota is used; it rests on the present policies.
     pub anew: bool,
 }

@@ -204,7 +204,8 @@ impl From<cleanup::Plan> for Edit {
     fn from(plan: cleanup::Plan) -> Self {
         match plan {
             cleanup::Plan::Cleanup(edit) => edit.into(),
-            cleanup::Plan::Sweep(edit) => edit.into(),
+            cleanup::Plan::Sweep(sweep::Plan::Sweep(edit)) => edit.into(),
+            cleanup::Plan::Sweep(sweep::Plan::SetReplication(edit)) => edit.into(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     footprint::Mark,
     homes::{contents_of, files_of},
     quota::Amounts,
+    snapshots::AFTER_ALL,
 };
 use base::{
     FsError, FsResult, GroupId, InodeId,
@@ -433,7 +434,7 @@ impl Namespace {
             Question::Amounts { policy, .. } => Answer::Amounts(match directory {
                 Some(directory) => {
                     let is_same = *policy == self.tree.policy_of(directory);
-                    self.subtree_amounts(directory, *policy, true, !is_same)
+                    self.subtree_amounts(directory, *policy, AFTER_ALL, !is_same)
                 }
                 None => Amounts::default(),
             }),

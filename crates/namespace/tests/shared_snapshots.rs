@@ -137,6 +137,24 @@ fn a_file_that_was_renamed_counts_twice_in_a_quota_while_a_snapshot_keeps_it() {
     }
 }
 
+/// The snapshot keeps a file of the directory that is replaced, in another group than that with the files of the one that comes. Together they are no
+/// more than before, so it does not matter that there is no room.
+#[test]
+fn a_directory_that_is_replaced_makes_room_with_what_other_groups_keep_of_it() {
+    let mut both = Both::new(6);
+    both.mkdirs("/s").unwrap();
+    both.mkdirs("/f").unwrap();
+    let (homes, others) = (of_each_home(&mut both, "/s"), of_each_home(&mut both, "/f"));
+    both.allow_snapshot("/s").unwrap();
+    both.write(&format!("{}/f", homes[1]), &[700]).unwrap();
+    both.create_snapshot("/s", "one").unwrap();
+    both.delete(&format!("{}/f", homes[1])).unwrap();
+    both.write(&format!("{}/g", others[2]), &[300]).unwrap();
+    both.set_quota("/s", 4, KEEP).unwrap();
+    both.rename(&others[2], &homes[1], Some(true)).unwrap();
+    both.check(&["/s".to_owned()]);
+}
+
 #[test]
 fn random_changes_leave_snapshots_as_in_one_group() {
     let (mut stayed, mut seen) = (0, 0);
@@ -298,8 +316,7 @@ impl Story {
         };
         match kind {
             25 => self.both.delete(file),
-            // What a deleted file counts for is not lowered, in one group as in several, when the snapshot goes that wants the most replicas of it.
-            26 if !self.has_quotas => self.both.set_replication(file, 1 + self.dice.below(6) as u32),
+            26 => self.both.set_replication(file, 1 + self.dice.below(6) as u32),
             27 | 28 if !lengths.is_empty() => done(self.both.append(file, lengths)),
             29 => self.both.set_permission(file, 0o600 + self.dice.below(64) as u16),
             30 => done(self.both.overwrite(file, lengths)),

@@ -2,7 +2,7 @@
 
 use super::{Charge, Found};
 use crate::{
-    Context, Namespace,
+    Context, Namespace, SnapshotId,
     looks::Counted,
     questions::FileFact,
     quota::{Amounts, Quota},
@@ -49,9 +49,9 @@ impl<'ns> Ledger<'ns> {
 
     /// What a whole subtree counts for under this policy. If that needs a look first the answer is of no use: see
     /// [`crate::Looks`].
-    pub fn amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
+    pub fn amounts(&self, top: u32, policy: u8, died: SnapshotId, anew: bool) -> Amounts {
         let top = self.ns.tree.inode(top).id();
-        self.ns.amounts_for(self.ctx, Counted { top, policy, is_attached, anew })
+        self.ns.amounts_for(self.ctx, Counted { top, policy, died, anew })
     }
 
     /// Whether a directory, or one above it, has a quota.
@@ -152,8 +152,16 @@ impl<'ns> Ledger<'ns> {
         Some(lacking(room, Lack { directory, wanted, missing }))
     }
 
-    /// As [`Self::verify`], for a directory that the root group moves with what other groups have in it.
-    pub fn verify_with_others(&mut self, directory: u32, more: Amounts, moved: Counted, end: Option<u32>) {
+    /// As [`Self::verify`], for a directory that the root group moves with what other groups have in it. Of a directory that it replaces
+    /// they may have what snapshots keep.
+    pub fn verify_with_others(
+        &mut self,
+        directory: u32,
+        more: Amounts,
+        moved: Counted,
+        replaced: Option<u32>,
+        end: Option<u32>,
+    ) {
         let groups: Vec<GroupId> = self.ns.other_homes().collect();
         let (ns, ctx) = (self.ns, self.ctx);
         for (at, id, quota) in self.quotas_below(directory, end) {
@@ -164,21 +172,36 @@ impl<'ns> Ledger<'ns> {
             let mut used = quota.used;
             used += self.charges.get(&id).copied().unwrap_or_default();
             let (mut wanted, mut missing) = (ByGroup::new(), ByGroup::new());
+            let mut are_told = true;
             let mut note = |group: GroupId, used: &Amounts, more: Amounts| {
+                are_told &= ctx.room.is_some_and(|room| share.is_news(room.since, group, used));
                 wanted.insert(group, more);
                 missing.insert(group, quota.missing(&share.allowed_to(group), used, &more));
             };
             note(GroupId::ROOT, &used, more);
             for group in &groups {
                 let of_group = ctx.used(ns, id, *group);
-                note(*group, &of_group, ctx.amounts(ns, moved.top, *group, moved.policy));
+                let mut more = ctx.amounts(ns, moved.top, *group, moved.policy);
+                if let Some(replaced) = replaced {
+                    let (id, policy) = (ns.tree.inode(replaced).id(), ns.tree.policy_of(replaced));
+                    more -= ctx.amounts(ns, id, *group, policy);
+                }
+                note(*group, &of_group, more);
                 used += of_group;
+            }
+            let together = sum(&wanted);
+            if are_told {
+                // Of what all come to use no more of, no limit refuses anything: a group may go beyond its allowance then.
+                let of_more = |missing: &Amounts| {
+                    missing.zip([&together], |missing, [together]| if together > 0 { missing } else { 0 })
+                };
+                missing.values_mut().for_each(|missing| *missing = of_more(missing));
             }
             if missing.values().all(Amounts::is_zero) {
                 continue;
             }
             // What the others use is held until this is decided.
-            let refusal = self.exceeded(at, &quota.limits, &used, &sum(&wanted));
+            let refusal = self.exceeded(at, &quota.limits, &used, &together);
             self.refusal =
                 refusal.or_else(|| Some(lacking(ctx.room?, Lack { directory: id, wanted, missing })));
         }

@@ -5,7 +5,7 @@ use crate::{
     Namespace,
     looks::Counted,
     quota::Amounts,
-    snapshots::count::Past,
+    snapshots::{AFTER_ALL, count::Past},
     store::{NONE, children},
     tree::Tree,
 };
@@ -41,18 +41,19 @@ pub(crate) fn rename(
         ledger.charge(source, kept);
         return replaced.into_iter().for_each(|replaced| delete(ns, ledger, replaced));
     }
-    let leaving = ledger.amounts(moved, before, true, false);
+    let leaving = ledger.amounts(moved, before, AFTER_ALL, false);
     let mut arriving = leaving;
     arriving += change_policy(ns, ledger, moved, before, after);
     let mut needed = arriving;
     if let Some(replaced) = replaced {
-        needed -= ledger.amounts(replaced, tree.policy_of(replaced), true, false);
+        needed -= ledger.amounts(replaced, tree.policy_of(replaced), AFTER_ALL, false);
     }
     let end = (!may_stay).then(|| common_ancestor(tree, source, destination));
     match ns.is_shared() && ns.group() == GroupId::ROOT && tree.inode(moved).is_directory() {
         true => {
-            let top = Counted { top: tree.inode(moved).id(), policy: after, is_attached: true, anew: true };
-            ledger.verify_with_others(destination, needed, top, end);
+            let top = Counted { top: tree.inode(moved).id(), policy: after, died: AFTER_ALL, anew: true };
+            let replaced = replaced.filter(|replaced| tree.inode(*replaced).is_directory());
+            ledger.verify_with_others(destination, needed, top, replaced, end);
         }
         false => ledger.verify(destination, needed, end),
     }
@@ -109,8 +110,8 @@ struct Level<'ns> {
 fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, after: u8) -> Amounts {
     let tree = &ns.tree;
     let of_file = |file: u32| {
-        let mut difference = ns.file_amounts(file, after, true);
-        difference -= ns.file_amounts(file, before, true);
+        let mut difference = ns.file_amounts(file, after, AFTER_ALL);
+        difference -= ns.file_amounts(file, before, AFTER_ALL);
         difference
     };
     if before == after {
@@ -147,11 +148,11 @@ fn change_policy(ns: &Namespace, ledger: &mut Ledger<'_>, top: u32, before: u8, 
 fn of_deleted(ns: &Namespace, directory: u32, before: u8, after: u8) -> Amounts {
     let mut difference = Amounts::default();
     ns.for_each_past(ns.tree.inode(directory).id(), |past| match past {
-        Past::Deleted(child) if ns.tree.own_policy(child) == POLICY_UNSPECIFIED => {
-            difference += ns.subtree_amounts(child, after, false, true);
-            difference -= ns.subtree_amounts(child, before, false, true);
+        Past::Deleted(child, died) if ns.tree.own_policy(child) == POLICY_UNSPECIFIED => {
+            difference += ns.subtree_amounts(child, after, died, true);
+            difference -= ns.subtree_amounts(child, before, died, true);
         }
-        Past::Deleted(_) | Past::Moved(_) => {}
+        Past::Deleted(..) | Past::Moved(_) => {}
     });
     difference
 }

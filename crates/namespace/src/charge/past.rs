@@ -33,7 +33,7 @@ pub(crate) fn sweep(ledger: &mut Ledger<'_>, gone: &Gone<'_>) {
         match (ns.counted_through(key, entry), &entry.charged) {
             (Some(child), _) => {
                 let policy = ns.policy_in_force(child);
-                ledger.charge(directory, -ns.subtree_amounts(child, policy, false, true));
+                ledger.charge(directory, -ns.subtree_amounts(child, policy, key.2, true));
             }
             (None, Some(charged)) => ledger.charge(directory, -**charged),
             (None, None) => {}
@@ -43,7 +43,8 @@ pub(crate) fn sweep(ledger: &mut Ledger<'_>, gone: &Gone<'_>) {
         let child = ns.expect(*inode);
         let directory = ns.tree.inode(child).parent;
         if ledger.is_charged(directory) && gone.counts_on(directory) {
-            ledger.charge(directory, -ns.subtree_amounts(child, ns.policy_in_force(child), false, true));
+            let died = ns.died(child);
+            ledger.charge(directory, -ns.subtree_amounts(child, ns.policy_in_force(child), died, true));
         }
     }
     for (inode, change) in gone.files() {
@@ -95,13 +96,13 @@ struct Change {
 
 fn difference(ns: &Namespace, file: u32, change: &Change) -> Amounts {
     let policy = ns.policy_in_force(file);
-    let is_attached = ns.tree.is_attached(file);
-    let count = |gone: &[SnapshotId], trimmed: i64| {
-        let bytes = ns.held_bytes(file, gone) - trimmed;
-        replicated(bytes, ns.held_replication(file, is_attached, gone), policy)
+    let died = ns.died(file);
+    let count = |gone: &[SnapshotId], kept: u64| {
+        let bytes = ns.bytes_without(file, gone, kept);
+        replicated(bytes, ns.held_replication(file, died, gone), policy)
     };
-    let trimmed = if change.is_trimmed { ns.surplus_bytes(file, &change.records) } else { 0 };
-    let mut difference = count(&change.records, trimmed);
-    difference -= count(&[], 0);
+    let kept = ns.needed_length(file, &change.records).filter(|_| change.is_trimmed);
+    let mut difference = count(&change.records, kept.unwrap_or(u64::MAX));
+    difference -= count(&[], u64::MAX);
     difference
 }

@@ -19,6 +19,7 @@ use crate::{
     },
     plannable::plannable,
     quota::replicated,
+    snapshots::AFTER_ALL,
     store::block_list::{LENGTH_LIMIT, Stored},
 };
 use base::{Block, FsError, FsResult, InodeId};
@@ -216,7 +217,7 @@ impl Operation for AddBlockEdit {
             |replication| replicated(attributes.block_size as i64, replication, ns.tree.policy_of(file));
         let parent = ns.tree.inode(file).parent;
         ledger.verify(parent, room(attributes.replication), None);
-        ledger.charge(parent, room(ns.held_replication(file, true, &[])));
+        ledger.charge(parent, room(ns.held_replication(file, AFTER_ALL, &[])));
     }
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {

@@ -13,6 +13,7 @@ use crate::{
     operation::{Applying, Operation},
     quota::{Amounts, Quota},
     shares::{ByGroup, Lack, Share, is_limit, sum},
+    snapshots::AFTER_ALL,
 };
 use base::{GroupId, InodeId};
 
@@ -125,7 +126,7 @@ fn own_usage(ns: &Namespace, ctx: &Context<'_>, directory: InodeId) -> Amounts {
         Some(quota) => quota.used,
         None => {
             let policy = ns.handle(directory).map_or(0, |directory| ns.tree.policy_of(directory));
-            ns.amounts_for(ctx, Counted { top: directory, policy, is_attached: true, anew: false })
+            ns.amounts_for(ctx, Counted { top: directory, policy, died: AFTER_ALL, anew: false })
         }
     }
 }
@@ -137,7 +138,7 @@ impl Namespace {
             (Some(quota), _) => quota.used,
             (None, Some(handle)) => {
                 let policy = self.tree.policy_of(handle);
-                self.amounts_of(Counted { top: directory, policy, is_attached: true, anew: false })
+                self.amounts_of(Counted { top: directory, policy, died: AFTER_ALL, anew: false })
             }
             (None, None) => Amounts::default(),
         }

@@ -7,10 +7,7 @@ use crate::{
     edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
-    ops::{
-        delete::INODES_AT_ONCE,
-        sweep::{self, SweepEdit},
-    },
+    ops::{delete::INODES_AT_ONCE, sweep},
     store::inode::NAMED,
 };
 use base::InodeId;
@@ -27,7 +24,7 @@ record_fields! { CleanupEdit { inodes } }
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
     Cleanup(Edit<CleanupEdit>),
-    Sweep(Edit<SweepEdit>),
+    Sweep(sweep::Plan),
 }
 
 /// `None` when nothing is left to do, here or for [`super::sweep`].
@@ -37,7 +34,8 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Plan> {
         match take_apart(ns, *top, &mut inodes) {
             Progress::Done if inodes.len() < INODES_AT_ONCE => {}
             Progress::HasEntries(directory) if inodes.is_empty() => {
-                return Some(Plan::Sweep(sweep::plan_entries_of(ns, ctx, directory)));
+                let entries = sweep::plan_entries_of(ns, ctx, directory);
+                return Some(Plan::Sweep(sweep::Plan::Sweep(entries)));
             }
             _ => break,
         }

@@ -192,13 +192,13 @@ impl Operation for ConcatEdit {
         // The sources' blocks take over the replication and the policy of the target. As in HDFS, room is required only
         // for the change of replication, on the media of the sources' policies.
         let target = ns.expect(self.target);
-        let replication = ns.held_replication(target, true, &[]);
+        let replication = ns.held_replication(target, AFTER_ALL, &[]);
         let (mut difference, mut needed) = (Amounts::default(), Amounts::default());
         for source in &self.sources {
             let source = ns.expect(*source);
             let bytes = ns.tree.file_bytes(source);
             difference += charge::in_file(ns, target, bytes);
-            difference -= ns.file_amounts(source, ns.tree.policy_of(source), true);
+            difference -= ns.file_amounts(source, ns.tree.policy_of(source), AFTER_ALL);
             needed += charge::wanted_with(ns, source, bytes, replication);
             needed -= charge::wanted_with(ns, source, bytes, ns.tree.attributes_of(source).replication);
             needed -= Amounts::ONE_INODE;

@@ -16,6 +16,7 @@ use crate::{
     questions::{Busy, FileFact},
     quota::Amounts,
     resolve::Resolved,
+    snapshots::AFTER_ALL,
     store::NONE,
 };
 use base::{FsError, FsResult, GroupId, InodeId, POLICY_UNSPECIFIED};
@@ -271,7 +272,7 @@ impl Operation for MoveFileEdit {
         if ns.group() == GroupId::ROOT && ledger.is_charged(destination) {
             let mut more = arriving;
             more -= match replaced {
-                Some(replaced) => ledger.amounts(replaced, ns.tree.policy_of(replaced), true, false),
+                Some(replaced) => ledger.amounts(replaced, ns.tree.policy_of(replaced), AFTER_ALL, false),
                 None => ledger.told_amounts(destination, &self.name),
             };
             let end = moving::common_ancestor(&ns.tree, source, destination);

@@ -17,6 +17,7 @@ use crate::{
     quota::{Amounts, Quota},
     resolve::{Purpose, Resolved, resolve},
     shares::ByGroup,
+    snapshots::AFTER_ALL,
 };
 use base::{FsError, FsResult, InodeId, StorageType};
 
@@ -98,7 +99,7 @@ pub fn plan(ns: &Namespace, ctx: &Context<'_>, req: &Request) -> FsResult<Plan> 
         Some(quota) => quota.used,
         None => {
             let policy = ns.tree.policy_of(directory);
-            ns.amounts_for(ctx, Counted { top: inode.id(), policy, is_attached: true, anew: false })
+            ns.amounts_for(ctx, Counted { top: inode.id(), policy, died: AFTER_ALL, anew: false })
         }
     };
     let quota = is_limited.then(|| Quota { limits, used: used() });

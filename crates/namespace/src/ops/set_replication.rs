@@ -1,4 +1,7 @@
 //! Changes how many replicas a file should have. For a path that is not a file, the answer is false.
+//!
+//! The service does the same with a deleted file that snapshots keep, once all that see how many it wanted in the end are
+//! gone: see [`super::sweep`].
 
 use crate::{
     Context, Namespace, Reply,
@@ -13,6 +16,7 @@ use crate::{
     plannable::plannable,
     quota::replicated,
     resolve::{Purpose, resolve},
+    snapshots::AFTER_ALL,
 };
 use base::{FsResult, InodeId};
 
@@ -66,8 +70,15 @@ impl Operation for SetReplicationEdit {
 
     fn charge(&self, ns: &Namespace, ledger: &mut Ledger<'_>) {
         let file = ns.expect(self.inode);
-        let (bytes, policy) = (ns.held_bytes(file, &[]), ns.tree.policy_of(file));
-        let before = ns.held_replication(file, true, &[]);
+        let died = ns.died(file);
+        let (bytes, policy) = (ns.held_bytes(file), ns.policy_in_force(file));
+        let before = ns.held_replication(file, died, &[]);
+        if died != AFTER_ALL {
+            let after = ns.replication_with(self.replication, file, died, &[]);
+            let mut difference = replicated(bytes, after, policy);
+            difference -= replicated(bytes, before, policy);
+            return ledger.charge(ns.counted_in(file), difference);
+        }
         // A snapshot that sees the file as it is goes on wanting what that wants.
         let after = self.replication.max(match ns.cover(file) {
             Some(cover) if ns.tree.snapshots.record_at(self.inode, cover).is_none() => before,

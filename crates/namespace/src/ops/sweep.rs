@@ -4,6 +4,9 @@
 //! in its interval sees it. After a subtree was deleted under a snapshot, the subtree is searched for inodes that
 //! came into it after the last snapshot; a very large one is left to a sweep.
 //!
+//! A deleted file may want more replicas than the snapshots that still see it. Then it gets another replication first,
+//! by an edit of its own: see [`super::set_replication`].
+//!
 //! An inode that loses its last name here joins the orphans, which [`super::cleanup`] takes apart.
 
 use crate::{
@@ -16,7 +19,7 @@ use crate::{
     edit::Edit,
     footprint::Marks,
     operation::{Applying, Operation},
-    ops::delete::INODES_AT_ONCE,
+    ops::{delete::INODES_AT_ONCE, set_replication::SetReplicationEdit},
     snapshots::{AFTER_ALL, BEFORE_ALL, Cursor, EntryKey, RecordKey, Snapshots},
     store::{
         NONE,
@@ -45,6 +48,13 @@ pub struct SweepEdit {
 }
 
 record_fields! { SweepEdit { records, entries, births, unlinked, trimmed, step } }
+
+/// The next step of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    Sweep(Edit<SweepEdit>),
+    SetReplication(Edit<SetReplicationEdit>),
+}
 
 /// Directory, name, and the last snapshot that sees the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,15 +160,33 @@ impl SweepEdit {
 }
 
 /// The next step, or `None` when nothing is left to do.
-pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Edit<SweepEdit>> {
+pub(crate) fn plan(ns: &Namespace, ctx: &Context<'_>) -> Option<Plan> {
     let mut edit = SweepEdit::default();
     if let Some(top) = ns.tree.snapshots.unsearched.front() {
         search(ns, *top, &mut edit);
     } else {
         let cursor = ns.tree.snapshots.sweep.as_ref()?;
+        if let Some(lower) = first_to_lower(ns, cursor) {
+            return Some(Plan::SetReplication(Edit::of_service(ns, ctx, lower)));
+        }
         edit.step = Step::Swept(sweep(ns, cursor, &mut edit).as_ref().map(Place::of));
     }
-    Some(Edit::of_service(ns, ctx, edit))
+    Some(Plan::Sweep(Edit::of_service(ns, ctx, edit)))
+}
+
+/// The sweep stops before a file that must be lowered, so it is the first behind the cursor.
+fn first_to_lower(ns: &Namespace, cursor: &Cursor) -> Option<SetReplicationEdit> {
+    let Cursor::Records(inode, key) = cursor else { return None };
+    let behind = (Bound::Excluded((*inode, *key)), Bound::Unbounded);
+    let ((inode, _), _) = ns.tree.snapshots.records.range(behind).next()?;
+    let file = kept_file(ns, *inode)?;
+    Some(SetReplicationEdit { inode: *inode, replication: ns.lower_replication(file)? })
+}
+
+/// The handle of a file that only snapshots have.
+fn kept_file(ns: &Namespace, inode: InodeId) -> Option<u32> {
+    let handle = ns.handle(inode)?;
+    (ns.tree.inode(handle).is_file() && !ns.tree.is_attached(handle)).then_some(handle)
 }
 
 /// Drops entries of a directory that is being taken apart.
@@ -249,6 +277,11 @@ fn sweep_records(
             return Some(last);
         }
         *left -= 1;
+        let kept = kept_file(ns, key.0).filter(|_| edit.trimmed.last() != Some(&key.0));
+        if kept.is_some_and(|file| ns.lower_replication(file).is_some()) {
+            return Some(last);
+        }
+        edit.trimmed.extend(kept.map(|_| key.0));
         let low = match previous {
             (inode, low) if inode == key.0 => snapshots.key_before(key.0, key.1).max(low),
             _ => snapshots.key_before(key.0, key.1),
@@ -258,10 +291,6 @@ fn sweep_records(
         let Some(handle) = ns.handle(key.0) else { continue };
         if ns.latest_seeing(handle, low, key.1).is_none() {
             edit.records.push(*key);
-        }
-        let is_loose = ns.tree.inode(handle).is_file() && !ns.tree.is_attached(handle);
-        if is_loose && edit.trimmed.last() != Some(&key.0) {
-            edit.trimmed.push(key.0);
         }
     }
     None

@@ -6,7 +6,7 @@ use crate::{
     quota::{Amounts, TYPES, replicated},
     readable::readable,
     resolve::{Purpose, resolve},
-    snapshots::EntryKey,
+    snapshots::{AFTER_ALL, EntryKey},
 };
 use base::{FsError, FsResult, InodeId, POLICY_UNSPECIFIED};
 
@@ -177,18 +177,19 @@ impl Walk {
 
     fn add_file(&mut self, ns: &Namespace, file: u32, at: Option<SnapshotId>, is_past: bool) {
         let length = ns.length_at(file, at);
+        let died = if is_past { ns.died(file) } else { AFTER_ALL };
         let replication = ns.attributes_at(file, at).replication;
         let space = match at {
             Some(_) => length * u64::from(replication),
             // With what only snapshots have of it, and as often as they want it.
-            None => ns.file_amounts(file, POLICY_UNSPECIFIED, !is_past).bytes as u64,
+            None => ns.file_amounts(file, POLICY_UNSPECIFIED, died).bytes as u64,
         };
         self.summary.file_count += 1;
         self.summary.length += length;
         self.summary.space_consumed += space;
         let policy = ns.policy_in_force(file);
         let on_media = if self.counts_blocks && at.is_none() {
-            replicated(ns.held_bytes(file, &[]), ns.held_replication(file, !is_past, &[]), policy)
+            replicated(ns.held_bytes(file), ns.held_replication(file, died, &[]), policy)
         } else {
             // HDFS counts a snapshot's bytes, too, with the present replication.
             replicated(length as i64, ns.tree.attributes_of(file).replication, policy)

@@ -1,16 +1,19 @@
 //! The usage of quotas where snapshots keep something: HDFS's `computeQuotaUsage`.
 //!
 //! A file counts for all blocks that it or a snapshot of it has, as often as any of them wants. A deleted inode goes
-//! on to count like that in the directory that it was deleted from, as long as a snapshot sees it there. An inode
+//! on to count like that in the directory that it was deleted from, until a sweep finds that no snapshot sees it there. An inode
 //! that was moved away counts twice: in its present place like anything else, and in its former directory for the
 //! amounts of the last snapshot that saw it there. Those amounts stand in its past entry.
+//!
+//! So what counts follows from the tree and the side tables alone, not from which snapshots are alive: a snapshot
+//! that is deleted changes no usage. The sweeps after it do, and each edit of a sweep says by how much.
 
-use super::{AFTER_ALL, EntryKey, PastEntry};
+use super::{AFTER_ALL, BEFORE_ALL, EntryKey, PastEntry};
 use crate::{
     Context, Namespace, SnapshotId,
     looks::{Answer, Counted, Question},
     quota::{Amounts, replicated},
-    store::{NONE, inode::NAMED},
+    store::{NONE, block_list::Stored, inode::NAMED},
     usage::block_bytes,
 };
 use base::{InodeId, POLICY_UNSPECIFIED};
@@ -62,38 +65,88 @@ impl Namespace {
         records.map(|(_, past)| self.tree.attributes.get(past.attributes).replication).max().unwrap_or(0)
     }
 
-    /// How often each block of a file counts; `gone`: without these records. A file that is no longer in the tree
-    /// wants no replicas for itself, unless a snapshot sees it as it is.
-    pub(crate) fn held_replication(&self, file: u32, is_attached: bool, gone: &[SnapshotId]) -> u16 {
-        let current = self.tree.attributes_of(file).replication;
-        if self.tree.snapshots.records.is_empty() {
-            return current;
+    /// The last snapshot that saw an inode where it counts, when it was deleted, or the directory above that was deleted with
+    /// it. [`AFTER_ALL`] for what is in the tree, [`BEFORE_ALL`] for what counts nowhere.
+    pub(crate) fn died(&self, handle: u32) -> SnapshotId {
+        let mut top = handle;
+        while self.tree.inode(top).parent != NONE {
+            top = self.tree.inode(top).parent;
         }
-        let (mut most, mut latest) = (0, None);
+        if top == self.tree.root {
+            return AFTER_ALL;
+        }
+        self.deleted_from(self.tree.inode(top).id()).map_or(BEFORE_ALL, |key| key.2)
+    }
+
+    /// How often each block of a file counts that has [died](Self::died) in this snapshot; `gone`: without these records.
+    pub(crate) fn held_replication(&self, file: u32, died: SnapshotId, gone: &[SnapshotId]) -> u16 {
+        self.replication_with(self.tree.attributes_of(file).replication, file, died, gone)
+    }
+
+    /// As [`Self::held_replication`], if the file wanted so many replicas for itself. Once it is deleted that counts only if it died
+    /// after its last record: otherwise each snapshot that sees it has a record of it.
+    pub(crate) fn replication_with(&self, own: u16, file: u32, died: SnapshotId, gone: &[SnapshotId]) -> u16 {
+        if self.tree.snapshots.records.is_empty() {
+            return own;
+        }
+        let (mut most, mut latest) = (0, BEFORE_ALL);
         for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
             if !gone.contains(&key) {
                 most = most.max(self.tree.attributes.get(past.attributes).replication);
-                latest = Some(key);
+                latest = key;
             }
         }
-        match latest {
-            Some(latest) if !is_attached && self.latest_seeing(file, latest, AFTER_ALL).is_none() => most,
-            _ => most.max(current),
-        }
+        if latest == BEFORE_ALL || latest < died { most.max(own) } else { most }
     }
 
-    /// Bytes of all blocks that a file and its records have, without those of the records that are `gone`.
-    pub(crate) fn held_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
-        let mut bytes = self.tree.file_bytes(file);
-        if self.tree.snapshots.records.is_empty() {
-            return bytes;
+    /// How many replicas a deleted file is to want for itself, if those that it wants are more than any snapshot does that is
+    /// left: none sees it as it was in the end.
+    pub(crate) fn lower_replication(&self, file: u32) -> Option<u16> {
+        let own = self.tree.attributes_of(file).replication;
+        let records = || {
+            let records = self.tree.snapshots.records_of(self.tree.inode(file).id());
+            records.map(|(key, past)| (key, self.tree.attributes.get(past.attributes).replication))
+        };
+        if records().all(|(_, replication)| replication >= own) {
+            return None;
         }
+        let (mut low, mut most) = (BEFORE_ALL, 0);
+        for (key, replication) in records() {
+            if self.latest_seeing(file, low, key).is_some() {
+                most = most.max(replication);
+            }
+            low = key;
+        }
+        let is_lower = (1..own).contains(&most) && self.latest_seeing(file, low, AFTER_ALL).is_none();
+        is_lower.then_some(most)
+    }
+
+    /// Bytes of all blocks that a file and its records have.
+    pub(crate) fn held_bytes(&self, file: u32) -> i64 {
+        self.bytes_without(file, &[], u64::MAX)
+    }
+
+    /// As [`Self::held_bytes`], without these records, and without those of the file's own blocks that begin behind its first
+    /// `kept` bytes. A block counts as the file has it, or else as its first record does.
+    pub(crate) fn bytes_without(&self, file: u32, gone: &[SnapshotId], kept: u64) -> i64 {
         let block_size = self.tree.attributes_of(file).block_size;
+        if self.tree.snapshots.records.is_empty() && kept == u64::MAX {
+            return self.tree.file_bytes(file);
+        }
+        let own = || {
+            let mut offset = 0;
+            self.tree.blocks_of(file).take_while(move |stored| {
+                let begins = offset;
+                offset += stored.block.length;
+                begins < kept
+            })
+        };
+        let mut bytes = own().map(|stored| block_bytes(stored, block_size)).sum();
         let mut counted = BTreeSet::new();
         for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
             let Some(blocks) = past.blocks.as_ref().filter(|_| !gone.contains(&key)) else { continue };
             if counted.is_empty() {
-                counted.extend(self.tree.blocks_of(file).map(|stored| stored.block.id));
+                counted.extend(own().map(|stored| stored.block.id));
             }
             for stored in blocks.iter().filter(|stored| counted.insert(stored.block.id)) {
                 bytes += block_bytes(*stored, block_size);
@@ -102,15 +155,38 @@ impl Namespace {
         bytes
     }
 
+    /// Bytes for which a block that a file loses goes on to count: it has the place behind the file's first `offset`
+    /// bytes, and a record has it, if only that of a snapshot which is not swept away yet, or will have it.
+    pub(crate) fn bytes_in_past(&self, file: u32, offset: u64, stored: Stored) -> i64 {
+        let bytes = |stored: Stored| block_bytes(stored, self.tree.attributes_of(file).block_size);
+        let mut latest = BEFORE_ALL;
+        for (key, past) in self.tree.snapshots.records_of(self.tree.inode(file).id()) {
+            latest = key;
+            match &past.blocks {
+                None if past.size > offset => return bytes(stored),
+                None => {}
+                Some(blocks) => {
+                    if let Some(listed) = blocks.iter().find(|listed| listed.block.id == stored.block.id) {
+                        return bytes(*listed);
+                    }
+                }
+            }
+        }
+        // Snapshots since then see the file as it is.
+        let is_seen =
+            self.final_length_of(file) > offset && self.latest_seeing(file, latest, AFTER_ALL).is_some();
+        if is_seen { bytes(stored) } else { 0 }
+    }
+
     /// A file under a policy, where it counts as it is.
-    pub(crate) fn file_amounts(&self, file: u32, policy: u8, is_attached: bool) -> Amounts {
-        let replication = self.held_replication(file, is_attached, &[]);
-        Amounts { inodes: 1, ..replicated(self.held_bytes(file, &[]), replication, policy) }
+    pub(crate) fn file_amounts(&self, file: u32, policy: u8, died: SnapshotId) -> Amounts {
+        let replication = self.held_replication(file, died, &[]);
+        Amounts { inodes: 1, ..replicated(self.held_bytes(file), replication, policy) }
     }
 
     /// What a whole subtree counts for whose top has this policy in force; see [`Counted`].
-    pub(crate) fn subtree_amounts(&self, top: u32, policy: u8, is_attached: bool, anew: bool) -> Amounts {
-        self.amounts_of(Counted { top: self.tree.inode(top).id(), policy, is_attached, anew })
+    pub(crate) fn subtree_amounts(&self, top: u32, policy: u8, died: SnapshotId, anew: bool) -> Amounts {
+        self.amounts_of(Counted { top: self.tree.inode(top).id(), policy, died, anew })
     }
 
     /// What a whole subtree counts for: known from a look, or found by one. If a look has to come first the answer is of no use.
@@ -136,7 +212,7 @@ impl Namespace {
         }
         for (key, entry) in self.tree.snapshots.entries_of(directory) {
             match (self.counted_through(key, entry), &entry.charged) {
-                (Some(child), _) => each(Past::Deleted(child)),
+                (Some(child), _) => each(Past::Deleted(child, key.2)),
                 (None, Some(amounts)) => each(Past::Moved(**amounts)),
                 (None, None) => {}
             }
@@ -157,15 +233,15 @@ pub(crate) struct Counting {
 struct Level {
     inode: InodeId,
     policy: u8,
-    is_attached: bool,
+    died: SnapshotId,
     /// The children up to this rank are counted; `None`: nothing of the inode is.
     done: Option<u32>,
 }
 
 impl Counting {
     pub fn new(counted: Counted) -> Self {
-        let Counted { top, policy, is_attached, anew } = counted;
-        let top = Level { inode: top, policy, is_attached, done: None };
+        let Counted { top, policy, died, anew } = counted;
+        let top = Level { inode: top, policy, died, done: None };
         Self { anew, sum: Amounts::default(), stack: vec![top] }
     }
 
@@ -195,21 +271,21 @@ impl Counting {
     fn begin(&mut self, ns: &Namespace, handle: u32, level: &Level) -> bool {
         let inode = ns.tree.inode(handle);
         if inode.is_file() {
-            self.sum += ns.file_amounts(handle, level.policy, level.is_attached);
+            self.sum += ns.file_amounts(handle, level.policy, level.died);
             return false;
         }
         // The noted usage is not kept up to date for inodes that only snapshots have.
-        let is_known = level.is_attached && !self.anew && inode.has_quota();
+        let is_known = level.died == AFTER_ALL && !self.anew && inode.has_quota();
         if let Some(quota) = ns.tree.quotas.get(&level.inode).filter(|_| is_known) {
             self.sum += quota.used;
             return false;
         }
         self.sum += ns.directory_amounts();
         ns.for_each_past(level.inode, |past| match past {
-            Past::Deleted(child) => self.stack.push(Level {
+            Past::Deleted(child, died) => self.stack.push(Level {
                 inode: ns.tree.inode(child).id(),
                 policy: ns.tree.policy_below(child, level.policy),
-                is_attached: false,
+                died,
                 done: None,
             }),
             Past::Moved(amounts) => self.sum += amounts,
@@ -228,10 +304,10 @@ impl Counting {
             let inode = ns.tree.inode(child);
             if inode.is_file() {
                 ns.visits.add();
-                self.sum += ns.file_amounts(child, policy, level.is_attached);
+                self.sum += ns.file_amounts(child, policy, level.died);
             } else {
-                let (inode, is_attached) = (inode.id(), level.is_attached);
-                self.stack.push(Level { inode, policy, is_attached, done: None });
+                let (inode, died) = (inode.id(), level.died);
+                self.stack.push(Level { inode, policy, died, done: None });
             }
         }
     }
@@ -239,8 +315,8 @@ impl Counting {
 
 /// A former child that still counts in a directory.
 pub(crate) enum Past {
-    /// Counts as it is.
-    Deleted(u32),
+    /// Counts as it is; it died in this snapshot.
+    Deleted(u32, SnapshotId),
     /// Counts for so much.
     Moved(Amounts),
 }

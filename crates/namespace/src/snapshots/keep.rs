@@ -12,7 +12,6 @@ use crate::{
         block_list::Stored,
         inode::{BORN, NAMED, SNAPSHOTTABLE},
     },
-    usage::block_bytes,
 };
 use base::{Block, InodeId};
 use std::sync::Arc;
@@ -178,12 +177,7 @@ impl Namespace {
 
     /// Whether a record of the file has the block in a list of its own.
     pub(crate) fn is_listed_in_past(&self, file: InodeId, block: Block) -> bool {
-        self.is_listed_in(file, block, &[])
-    }
-
-    /// Whether a past record of the file, other than those in `gone`, lists the block.
-    fn is_listed_in(&self, file: InodeId, block: Block, gone: &[SnapshotId]) -> bool {
-        let records = self.tree.snapshots.records_of(file).filter(|(key, _)| !gone.contains(key));
+        let records = self.tree.snapshots.records_of(file);
         records
             .filter_map(|(_, past)| past.blocks.as_ref())
             .any(|blocks| blocks.iter().any(|stored| stored.block.id == block.id))
@@ -282,7 +276,7 @@ impl Namespace {
 
     /// How many bytes of a kept file's blocks some snapshot sees once these records are gone; `None`: the file stays
     /// as it is.
-    fn needed_length(&self, file: u32, gone: &[SnapshotId]) -> Option<u64> {
+    pub(crate) fn needed_length(&self, file: u32, gone: &[SnapshotId]) -> Option<u64> {
         let inode = self.tree.inode(file);
         let is_open = inode.is_open();
         if inode.is_directory() || (is_open && self.truncations.contains(&inode.id())) {
@@ -312,20 +306,6 @@ impl Namespace {
         let last = self.tree.last_block(file);
         let offset = self.tree.length_of(file) - self.tree.blocks.stored(last).block.length;
         self.needed_length(file, &[]).is_some_and(|needed| needed <= offset)
-    }
-
-    /// The bytes of the blocks that [`Self::trim`] removes once these records are gone, as quotas count them.
-    pub(crate) fn surplus_bytes(&self, file: u32, gone: &[SnapshotId]) -> i64 {
-        let Some(needed) = self.needed_length(file, gone) else { return 0 };
-        let (id, block_size) = (self.tree.inode(file).id(), self.tree.attributes_of(file).block_size);
-        let (mut offset, mut bytes) = (0, 0);
-        for stored in self.tree.blocks_of(file) {
-            if offset >= needed && !self.is_listed_in(id, stored.block, gone) {
-                bytes += block_bytes(stored, block_size);
-            }
-            offset += stored.block.length;
-        }
-        bytes
     }
 
     /// The blocks of a file may need another number of replicas than before.
