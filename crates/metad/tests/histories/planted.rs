@@ -1,0 +1,1 @@
+//! The search finds what was planted, and nothing where nothing was.

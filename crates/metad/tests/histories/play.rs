@@ -1,0 +1,167 @@
+//! A history is played: three clients at once, each call written down with the moments between which it took effect.
+
+use super::{
+    caller::{Caller, Way},
+    history::{Asked, History},
+    plan::{Deed, Dice, HOMES, Step, Story},
+    tree::{Call, Outcome},
+};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// What is written down, by several clients at once.
+#[derive(Default)]
+struct Record {
+    moment: AtomicU64,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Record {
+    fn now(&self) -> u64 {
+        self.moment.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Returns the call's place.
+    fn begin(&self, client: u8, call: &Call) -> usize {
+        let mut asked = self.asked.lock().unwrap();
+        let (place, begun) = (asked.len(), self.now());
+        asked.push(Asked { client, call: call.clone(), begun, told: None, tries: 0, before: None });
+        if let Call::Create { path, parents: true, .. } = call {
+            let first = Call::Parents { path: path.clone() };
+            asked.push(Asked { client, call: first, begun, told: None, tries: 0, before: Some(place) });
+        }
+        place
+    }
+
+    fn end(&self, place: usize, told: Option<Outcome>, tries: u32) {
+        let mut asked = self.asked.lock().unwrap();
+        asked[place].told = told.map(|told| (self.now(), told));
+        asked[place].tries = tries;
+    }
+}
+
+/// One client of a history.
+struct Player<'a> {
+    number: u8,
+    caller: &'a mut Caller,
+    base: &'a str,
+    record: &'a Record,
+    /// The files that it has open.
+    open: Vec<(String, u64)>,
+}
+
+impl Player<'_> {
+    async fn call(&mut self, call: &Call, way: Way) -> Option<Outcome> {
+        let place = self.record.begin(self.number, call);
+        let told = self.caller.call(self.base, call, way).await;
+        self.record.end(place, told.clone(), self.caller.tries());
+        if let (Call::Create { path, .. } | Call::Append { path }, Some(Outcome::File(id))) = (call, &told) {
+            self.open.push((path.clone(), *id));
+        }
+        told
+    }
+
+    async fn close(&mut self, which: usize, way: Way) {
+        if !self.open.is_empty() {
+            let (path, id) = self.open.swap_remove(which % self.open.len());
+            self.call(&Call::Close { path, id }, way).await;
+        }
+    }
+
+    async fn play(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            if !step.pause.is_zero() {
+                tokio::time::sleep(step.pause).await;
+            }
+            let way = Way { door: step.door, breaks_off: step.breaks_off };
+            match step.deed {
+                Deed::Call(call) => {
+                    self.call(&call, way).await;
+                }
+                Deed::Make(call) => {
+                    if let Some(Outcome::File(_)) = self.call(&call, way).await {
+                        let way = Way { door: step.door / 7, breaks_off: None };
+                        self.close(self.open.len() - 1, way).await;
+                    }
+                }
+                Deed::Close(which) => self.close(which, way).await,
+            }
+        }
+    }
+
+    /// What everybody would see when all is over, by several doors.
+    async fn look_at_all(&mut self, dice: &mut Dice) {
+        let mut directories = vec![String::new()];
+        while let Some(path) = directories.pop() {
+            let mut way = || Way { door: dice.below(1_000) as usize, breaks_off: None };
+            let status = Call::Status { path: path.clone() };
+            self.call(&status, way()).await;
+            let listed = self.call(&Call::List { path: path.clone() }, way()).await;
+            let Some(Outcome::Listed(Some(listed))) = listed else { continue };
+            let below = listed.into_iter().filter(|(_, seen)| seen.is_directory);
+            directories.extend(below.map(|(name, _)| format!("{path}/{name}")));
+        }
+    }
+}
+
+/// The directory of a history, with one directory of each home in it if there are two.
+async fn prepare(caller: &mut Caller, base: &str, homes: usize, dice: &mut Dice) {
+    let mut way = || Way { door: dice.below(1_000) as usize, breaks_off: None };
+    for (home, path) in HOMES.iter().enumerate() {
+        let mkdirs = Call::Mkdirs { path: (*path).into(), parents: true };
+        loop {
+            assert_eq!(caller.call(base, &mkdirs, way()).await, Some(Outcome::Is(true)));
+            if homes == 1 || caller.home_of(&format!("{base}{path}"), way().door).await == home as u32 + 1 {
+                break;
+            }
+            let delete = Call::Delete { path: (*path).into(), recursive: true };
+            assert_eq!(caller.call(base, &delete, way()).await, Some(Outcome::Is(true)));
+        }
+    }
+}
+
+/// One history: `calls` of each client at once, with looks at everything at the end.
+pub async fn play(seed: u64, callers: &mut [Caller], homes: usize, calls: usize) -> History {
+    let base = format!("/h/{seed}");
+    let mut dice = Dice::of(!seed);
+    prepare(&mut callers[0], &base, homes, &mut dice).await;
+    let record = Record::default();
+    for path in HOMES {
+        let place = record.begin(0, &Call::Mkdirs { path: path.into(), parents: true });
+        record.end(place, Some(Outcome::Is(true)), 1);
+    }
+    let story = Story::of(seed, callers.len(), calls);
+    let mut players: Vec<Player<'_>> = callers
+        .iter_mut()
+        .zip(0..)
+        .map(|(caller, number)| Player { number, caller, base: &base, record: &record, open: Vec::new() })
+        .collect();
+    players[0].play(story.first).await;
+    let [first, others @ ..] = &mut players[..] else { unreachable!("there is a client") };
+    let mut steps = story.clients.into_iter();
+    let of_first = first.play(steps.next().unwrap_or_default());
+    match others {
+        [] => of_first.await,
+        [second, third] => {
+            let (of_second, of_third) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
+            tokio::join!(of_first, second.play(of_second), third.play(of_third));
+        }
+        _ => unreachable!("one client or three"),
+    }
+    for player in &mut players {
+        player.look_at_all(&mut dice).await;
+        if homes == 1 {
+            break;
+        }
+    }
+    History(record.asked.into_inner().unwrap())
+}
+
+/// What is left of a history goes.
+pub async fn clear(seed: u64, caller: &mut Caller) {
+    let delete = Call::Delete { path: String::new(), recursive: true };
+    let way = Way { door: seed as usize, breaks_off: None };
+    assert_eq!(caller.call(&format!("/h/{seed}"), &delete, way).await, Some(Outcome::Is(true)));
+}
