@@ -166,7 +166,7 @@ async fn the_tree_answers_as_a_lone_server_does() {
     let address = one.address(1);
     let seeds = seeds("CLOVER_HISTORIES", 100);
     let lanes = Lanes::new(seeds, Arc::new(move |_| address), 1);
-    lanes.play_one_after_the_other(0, 1, 60).await;
+    lanes.play_one_after_the_other(0, 1, 30).await;
     lanes.end();
     one.end().await;
 }
