@@ -129,7 +129,8 @@ impl Caller {
             }
             Call::Status { path } => {
                 let request = p::GetFileInfoRequestProto { src: at(path) };
-                let answer: Answer<p::GetFileInfoResponseProto> = self.ask("getFileInfo", &request, way).await?;
+                let answer: Answer<p::GetFileInfoResponseProto> =
+                    self.ask("getFileInfo", &request, way).await?;
                 answer.map(|it| Outcome::Seen(it.fs.as_ref().map(seen)))
             }
             Call::List { path } => {
@@ -138,7 +139,8 @@ impl Caller {
                     start_after: b"".to_vec().into(),
                     need_location: false,
                 };
-                let answer: Answer<p::GetListingResponseProto> = self.ask("getListing", &request, way).await?;
+                let answer: Answer<p::GetListingResponseProto> =
+                    self.ask("getListing", &request, way).await?;
                 let listed = |listing: p::DirectoryListingProto| {
                     let line = |fs: &p::HdfsFileStatusProto| {
                         // Each group counts the children of its own directories.
@@ -156,7 +158,8 @@ impl Caller {
     pub async fn home_of(&mut self, path: &str, mut door: usize) -> u32 {
         let began = Instant::now();
         loop {
-            let client = Client::connect((self.doors)(door), protocol::ADMIN, "anybody", ClientOptions::default());
+            let client =
+                Client::connect((self.doors)(door), protocol::ADMIN, "anybody", ClientOptions::default());
             let request = a::GetHomeRequestProto { path: path.into() };
             let told: Result<a::GetHomeResponseProto, _> = client.call("getHome", &request).await;
             match told {

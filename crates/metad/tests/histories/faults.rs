@@ -40,7 +40,10 @@ impl Weather {
                 hand_over(if *group == 1 { &two.first } else { &two.second }).await;
             }
         }
-        println!("after seed {seed}: the actives of {groups:?} {}", if is_kill { "were killed" } else { "handed over" });
+        println!(
+            "after seed {seed}: the actives of {groups:?} {}",
+            if is_kill { "were killed" } else { "handed over" }
+        );
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }

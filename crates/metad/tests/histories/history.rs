@@ -126,11 +126,13 @@ impl History {
         for (place, asked) in self.0.iter().enumerate() {
             let (end, outcome) = match &asked.told {
                 Some((end, outcome)) => (end.to_string(), format!("{outcome:?}")),
-                None => ("-".to_owned(), "whatever".to_owned()),
+                None => ("-".to_owned(), "any answer".to_owned()),
             };
-            let times = if asked.tries > 1 { format!(" (sent {} times)", asked.tries) } else { String::new() };
+            let times =
+                if asked.tries > 1 { format!(" (sent {} times)", asked.tries) } else { String::new() };
             let (client, begun, call) = (asked.client, asked.begun, &asked.call);
-            let _ = writeln!(told, "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times}");
+            let _ =
+                writeln!(told, "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times}");
         }
         if let Err(found) = self.explain() {
             let _ = writeln!(told, "  in order up to {:?}; the tree is then", found.order);
@@ -168,13 +170,19 @@ impl Search<'_> {
             }
             let told = asked.told.as_ref().map(|(_, told)| told);
             let Some(after) = tree.after(asked.client, &asked.call, told) else { continue };
+            let is_second =
+                |(step, other): (usize, &Asked)| other.before == Some(place) && done & 1 << step == 0;
             match (after == *tree, told) {
-                // It changes nothing and is explained here: an order that has it later is as good with it here, so no
+                // It changes nothing anywhere and is explained here: an order that has it later is as good with it here, so no
                 // other place has to be tried.
-                (true, Some(_)) => return self.enters(place, done, tree),
+                (true, Some(told))
+                    if changes_nothing(&asked.call, told) && !history.0.iter().enumerate().any(is_second) =>
+                {
+                    return self.enters(place, done, tree);
+                }
                 // It need not have happened here.
                 (true, None) => {}
-                (false, _) => changes.push((place, after)),
+                _ => changes.push((place, after)),
             }
         }
         changes.iter().any(|(place, after)| self.enters(*place, done, after))

@@ -101,7 +101,9 @@ impl Lanes {
 
     fn tell(&self, seed: u64, history: &History) {
         let (all, least) = (history.tell(), history.smallest().tell());
-        println!("seed {seed}: no order explains\n{all}\nseed {seed}: no order explains this part of it\n{least}");
+        println!(
+            "seed {seed}: no order explains\n{all}\nseed {seed}: no order explains this part of it\n{least}"
+        );
     }
 
     /// The outcome of all.

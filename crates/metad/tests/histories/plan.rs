@@ -28,9 +28,8 @@ impl Dice {
 
 /// A directory of the first home and one of the second begin every history.
 pub const HOMES: [&str; 2] = ["/a", "/b"];
-const NAMES: [&str; 13] = [
-    "/a", "/b", "/p", "/a/f", "/a/g", "/a/d", "/b/f", "/b/g", "/b/d", "/a/d/f", "/b/d/f", "/p/f", "/a/f/x",
-];
+const NAMES: [&str; 13] =
+    ["/a", "/b", "/p", "/a/f", "/a/g", "/a/d", "/b/f", "/b/g", "/b/d", "/a/d/f", "/b/d/f", "/p/f", "/a/f/x"];
 /// Files that are there at the beginning, perhaps.
 const FILES: [&str; 4] = ["/a/f", "/a/g", "/b/f", "/b/g"];
 

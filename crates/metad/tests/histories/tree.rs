@@ -162,6 +162,51 @@ impl Tree {
         tree.carry_out(client, call, told).then_some(tree)
     }
 
+    /// What the call is told of this tree. `id`: of what is made now.
+    pub fn outcome(&self, client: u8, call: &Call, id: u64) -> Outcome {
+        let look = |path: &str, children: bool| {
+            self.entries.get(path).map(|entry| {
+                let is_directory = entry.kind == Kind::Directory;
+                let children = (children && is_directory).then(|| self.count(path) as u32);
+                // Those whose ids nobody knows have different ones.
+                let new = || id + self.entries.range(..path.to_owned()).count() as u64;
+                Seen {
+                    is_directory,
+                    id: entry.id.unwrap_or_else(new),
+                    permission: entry.permission,
+                    children,
+                }
+            })
+        };
+        let all = |path: &str| -> Vec<(String, Seen)> {
+            let line = |at: &String| (name(at).to_owned(), look(at, false).expect("it is there"));
+            self.inside(path).map(line).collect()
+        };
+        let (path, listed) = match call {
+            Call::Status { path } => return Outcome::Seen(look(path, true)),
+            Call::Append { path } => (path, None),
+            Call::List { path } => match look(path, false) {
+                Some(seen) if !seen.is_directory => (path, Some(vec![(String::new(), seen)])),
+                seen => (path, seen.map(|_| all(path))),
+            },
+            Call::Create { path, .. } | Call::Mkdirs { path, .. } => (path, None),
+            _ => (&String::new(), None),
+        };
+        let refusals =
+            [NOT_FOUND, EXISTS, PARENT_IS_FILE, NO_WAY, IS_OPEN, LEASE_EXPIRED, NOT_EMPTY, IO].into_iter();
+        let opened = look(path, false).map_or(id, |seen| seen.id);
+        let possible = [
+            Outcome::Listed(listed),
+            Outcome::Done,
+            Outcome::Is(true),
+            Outcome::Is(false),
+            Outcome::File(id),
+            Outcome::File(opened),
+        ];
+        let mut all = refusals.map(|class| Outcome::Refused(class.to_owned())).chain(possible);
+        all.find(|told| self.after(client, call, Some(told)).is_some()).expect("there is an answer")
+    }
+
     /// For a reader.
     pub fn tell(&self) -> String {
         let line = |(path, Entry { id, permission, kind }): (&String, &Entry)| {
@@ -198,9 +243,10 @@ impl Tree {
                 (Err(class), told) => fits(told, Err(class)),
             },
             Call::Delete { path, recursive } => fits(told, self.delete(path, *recursive).map(Outcome::Is)),
-            Call::Rename { from, .. } | Call::Rename2 { from, .. } if refused(told) == Some(STAYS) => {
-                self.entries.get(from).is_some_and(|entry| matches!(entry.kind, Kind::File { writer: Some(_) }))
-            }
+            Call::Rename { from, .. } | Call::Rename2 { from, .. } if refused(told) == Some(STAYS) => self
+                .entries
+                .get(from)
+                .is_some_and(|entry| matches!(entry.kind, Kind::File { writer: Some(_) })),
             Call::Rename { from, to } => fits(told, self.rename(from, to).map(Outcome::Is)),
             Call::Rename2 { from, to, overwrite } => {
                 fits(told, self.rename2(from, to, *overwrite).map(|()| Outcome::Done))
