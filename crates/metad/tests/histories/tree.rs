@@ -17,7 +17,8 @@ pub enum Call {
         overwrite: bool,
         parents: bool,
     },
-    /// The first of the two steps of a `create` with missing parents: these are made. It may find nothing to do.
+    /// The first of the two steps of a `create` with missing parents: these are made. It may find nothing to do, and happens again if one of them
+    /// is deleted before the file is there.
     Parents {
         path: String,
     },
