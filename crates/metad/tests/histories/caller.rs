@@ -1,8 +1,9 @@
 //! A client of the servers, which insists on an answer, by one door or another.
 
 use super::{
-    cluster::files::{client_at, create_request, numbered},
+    cluster::files::{add_block_request, client_at, create_request, numbered},
     cluster::mkdirs_request,
+    disks::Disks,
     tree::{Call, Outcome, Seen},
 };
 use base::ClientId;
@@ -14,6 +15,9 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+
+/// What is appended comes into a block of its own: the flags of Hadoop's `APPEND` and `NEW_BLOCK`.
+const NEW_BLOCK: u32 = 0x04 | 0x20;
 
 /// Gives one address after another of the servers that run.
 pub type Doors = Arc<dyn Fn(usize) -> SocketAddr + Send + Sync>;
@@ -29,8 +33,13 @@ pub struct Caller {
     doors: Doors,
     connections: HashMap<SocketAddr, Client>,
     calls: i32,
-    /// What this call has cost so far.
+    /// What this call has cost so far, and the text of its refusal.
     tries: u32,
+    text: String,
+    /// Where it writes.
+    disks: Option<Arc<Disks>>,
+    /// The block that it was given last.
+    block: Option<p::ExtendedBlockProto>,
 }
 
 /// One call on its way.
@@ -45,7 +54,7 @@ pub struct Way {
 type Answer<T> = Result<T, String>;
 
 impl Caller {
-    pub fn new(number: u32, doors: Doors) -> Self {
+    pub fn new(number: u32, doors: Doors, disks: Option<Arc<Disks>>) -> Self {
         let mut name = *b"a random client.";
         name[12..].copy_from_slice(&number.to_le_bytes());
         Self {
@@ -55,6 +64,9 @@ impl Caller {
             connections: HashMap::new(),
             calls: 0,
             tries: 0,
+            text: String::new(),
+            disks,
+            block: None,
         }
     }
 
@@ -63,10 +75,26 @@ impl Caller {
         self.tries
     }
 
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn has_disks(&self) -> bool {
+        self.disks.is_some()
+    }
+
+    /// Writes on the block that it was given last.
+    pub async fn write(&mut self, bytes: u64) {
+        let block = self.block.as_mut().expect("it has a block");
+        block.num_bytes = Some(bytes);
+        self.disks.as_ref().expect("there are disks").receive(block).await;
+    }
+
     /// `None`: the call was broken off. `base`: the directory of the history.
     pub async fn call(&mut self, base: &str, call: &Call, way: Way) -> Option<Outcome> {
         self.calls += 1;
         self.tries = 0;
+        self.text.clear();
         let at = |path: &str| format!("{base}{path}");
         let holder = self.holder.clone();
         let told = match call {
@@ -85,18 +113,28 @@ impl Caller {
                 answer.map(|it| file(it.fs))
             }
             Call::Parents { .. } => unreachable!("it is a part of a call"),
-            Call::Close { path, id } => {
+            Call::AddBlock { path, id } => {
+                let request =
+                    p::AddBlockRequestProto { file_id: Some(*id), ..add_block_request(&at(path), &holder) };
+                let answer: Answer<p::AddBlockResponseProto> = self.ask("addBlock", &request, way).await?;
+                answer.map(|it| {
+                    self.block = Some(it.block.b);
+                    Outcome::Done
+                })
+            }
+            Call::Close { path, id, bytes } => {
                 let request = p::CompleteRequestProto {
                     src: at(path),
                     client_name: holder,
-                    last: None,
+                    last: self.block.take().filter(|_| *bytes > 0),
                     file_id: Some(*id),
                 };
                 let answer: Answer<p::CompleteResponseProto> = self.ask("complete", &request, way).await?;
                 answer.map(|it| Outcome::Is(it.result))
             }
             Call::Append { path } => {
-                let request = p::AppendRequestProto { src: at(path), client_name: holder, flag: None };
+                let request =
+                    p::AppendRequestProto { src: at(path), client_name: holder, flag: Some(NEW_BLOCK) };
                 let answer: Answer<p::AppendResponseProto> = self.ask("append", &request, way).await?;
                 answer.map(|it| file(it.stat))
             }
@@ -188,7 +226,8 @@ impl Caller {
             let call = client.call_as(identity, method, request);
             match tokio::time::timeout(way.breaks_off.unwrap_or(TRY), call).await {
                 Ok(Ok(answer)) => return Some(Ok(answer)),
-                Ok(Err(CallError::Remote { class, .. })) if !is_passing(&class) => {
+                Ok(Err(CallError::Remote { class, message, .. })) if !is_passing(&class) => {
+                    message.lines().next().unwrap_or_default().clone_into(&mut self.text);
                     let class = class.rsplit('.').next().unwrap_or_default();
                     return Some(Err(class.to_owned()));
                 }
@@ -223,6 +262,7 @@ fn seen(fs: &p::HdfsFileStatusProto) -> Seen {
         is_directory,
         id: fs.file_id.unwrap_or_default(),
         permission: fs.permission.perm,
+        length: fs.length,
         children: is_directory.then(|| fs.children_num.unwrap_or_default() as u32),
     }
 }

@@ -17,6 +17,8 @@ pub struct Asked {
     pub told: Option<(u64, Outcome)>,
     /// How often it was sent.
     pub tries: u32,
+    /// The text of a refusal.
+    pub text: String,
     /// If it takes effect, then before this one.
     pub before: Option<usize>,
 }
@@ -130,9 +132,15 @@ impl History {
             };
             let times =
                 if asked.tries > 1 { format!(" (sent {} times)", asked.tries) } else { String::new() };
-            let (client, begun, call) = (asked.client, asked.begun, &asked.call);
-            let _ =
-                writeln!(told, "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times}");
+            // They are told with the call that they belong to.
+            if matches!(asked.call, Call::Parents { .. }) {
+                continue;
+            }
+            let (client, begun, call, text) = (asked.client, asked.begun, &asked.call, &asked.text);
+            let _ = writeln!(
+                told,
+                "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times} {text}"
+            );
         }
         if let Err(found) = self.explain() {
             let _ = writeln!(told, "  in order up to {:?}; the tree is then", found.order);

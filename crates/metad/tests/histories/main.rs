@@ -6,11 +6,12 @@
 //!
 //! More of them: `CLOVER_SEED=40000000 CLOVER_HISTORIES=3000 cargo test -p clover-metad --test histories -- --nocapture`; `make histories` does.
 //!
-//! - `plan`: what the clients do; `caller`: a client; `play`: a history is played.
+//! - `plan`: what the clients do; `caller`: a client; `disks`: where it writes; `play`: a history is played.
 //! - `tree`: what HDFS would answer; `history`: the search for an order.
 //! - `faults`: what becomes of the servers meanwhile.
 
 mod caller;
+mod disks;
 mod faults;
 mod history;
 mod plan;
@@ -23,6 +24,7 @@ mod cluster;
 
 use caller::{Caller, Doors};
 use cluster::{Cluster, two::Two};
+use disks::Disks;
 use faults::Weather;
 use history::History;
 use std::{
@@ -57,6 +59,7 @@ struct Lanes {
     seeds: Range<u64>,
     doors: Doors,
     homes: usize,
+    disks: Option<Arc<Disks>>,
     weather: Weather,
     failed: Mutex<Vec<u64>>,
     calls: AtomicU64,
@@ -64,12 +67,13 @@ struct Lanes {
 }
 
 impl Lanes {
-    fn new(seeds: Range<u64>, doors: Doors, homes: usize) -> Arc<Self> {
+    fn new(seeds: Range<u64>, doors: Doors, homes: usize, disks: Option<Arc<Disks>>) -> Arc<Self> {
         Arc::new(Self {
             next: AtomicU64::new(seeds.start),
             seeds,
             doors,
             homes,
+            disks,
             weather: Weather::default(),
             failed: Mutex::default(),
             calls: AtomicU64::new(0),
@@ -78,7 +82,8 @@ impl Lanes {
     }
 
     async fn play_one_after_the_other(&self, lane: u64, clients: usize, calls: usize) {
-        let caller = |client| Caller::new(lane as u32 * 8 + client as u32, self.doors.clone());
+        let caller =
+            |client| Caller::new(lane as u32 * 8 + client as u32, self.doors.clone(), self.disks.clone());
         let mut callers: Vec<Caller> = (0..clients).map(caller).collect();
         loop {
             let seed = self.next.fetch_add(1, Ordering::SeqCst);
@@ -122,7 +127,11 @@ impl Lanes {
 
 /// Plays until all histories are there; whether the servers have faults meanwhile.
 async fn play_on(two: &mut Two, seeds: Range<u64>, with_faults: bool) {
-    let lanes = Lanes::new(seeds, Arc::new(two.door()), 2);
+    // A server that is started again would have to hear of all replicas anew. So files stay empty where servers have faults.
+    let all =
+        [&two.first, &two.second].map(|cluster| cluster.running().into_iter().map(|it| cluster.address(it)));
+    let disks = if with_faults { None } else { Some(Disks::of(all.into_iter().flatten()).await) };
+    let lanes = Lanes::new(seeds, Arc::new(two.door()), 2, disks);
     let players: Vec<_> = (0..number("CLOVER_LANES", LANES))
         .map(|lane| {
             let lanes = lanes.clone();
@@ -166,8 +175,8 @@ async fn one_order_explains_it_also_while_actives_come_and_go() {
 async fn the_tree_answers_as_a_lone_server_does() {
     let one = Cluster::alone().await;
     let address = one.address(1);
-    let seeds = seeds("CLOVER_HISTORIES", 100);
-    let lanes = Lanes::new(seeds, Arc::new(move |_| address), 1);
+    let seeds = seeds("CLOVER_HISTORIES", 60);
+    let lanes = Lanes::new(seeds, Arc::new(move |_| address), 1, Some(Disks::of([address]).await));
     lanes.play_one_after_the_other(0, 1, 30).await;
     lanes.end();
     one.end().await;

@@ -47,6 +47,8 @@ pub struct Step {
     pub deed: Deed,
     /// Chooses the door.
     pub door: usize,
+    /// What it writes before it closes a file.
+    pub bytes: u64,
     /// Before the call.
     pub pause: Duration,
     /// The client waits so long for an answer and no longer, and does not ask again.
@@ -87,7 +89,8 @@ impl Story {
 impl Step {
     fn at_once(dice: &mut Dice) -> Self {
         let deed = Deed::Call(Call::List { path: String::new() });
-        Self { deed, door: dice.below(1_000) as usize, pause: Duration::ZERO, breaks_off: None }
+        let bytes = if dice.one_in(2) { 1 + dice.below(99) } else { 0 };
+        Self { deed, door: dice.below(1_000) as usize, bytes, pause: Duration::ZERO, breaks_off: None }
     }
 
     fn drawn(dice: &mut Dice, names: &[&'static str], leisure: u64) -> Self {

@@ -8,12 +8,12 @@ use super::{
 
 /// A call of a client, from one moment to another.
 fn asked(client: u8, from: u64, to: u64, call: Call, told: Outcome) -> Asked {
-    Asked { client, call, begun: from, told: Some((to, told)), tries: 1, before: None }
+    Asked { client, call, begun: from, told: Some((to, told)), tries: 1, text: String::new(), before: None }
 }
 
 /// A call to which nobody has heard an answer.
 fn unheard(client: u8, begun: u64, call: Call) -> Asked {
-    Asked { client, call, begun, told: None, tries: 1, before: None }
+    Asked { client, call, begun, told: None, tries: 1, text: String::new(), before: None }
 }
 
 fn mkdirs(path: &str) -> Call {
@@ -44,7 +44,7 @@ const TRUE: Outcome = Outcome::Is(true);
 const NOTHING: Outcome = Outcome::Seen(None);
 
 fn a_file(id: u64) -> Seen {
-    Seen { is_directory: false, id, permission: 0o644, children: None }
+    Seen { is_directory: false, id, permission: 0o644, length: if id == 7 { 5 } else { 0 }, children: None }
 }
 
 fn listed(names: &[(&str, u64)]) -> Outcome {
@@ -53,7 +53,7 @@ fn listed(names: &[(&str, u64)]) -> Outcome {
 
 /// Directories `/a` and `/b`, and a file `/a/f` with the id 7, which is closed. Then what follows, from moment 10 on.
 fn after_a_file(rest: Vec<Asked>) -> History {
-    let close = Call::Close { path: "/a/f".into(), id: 7 };
+    let close = Call::Close { path: "/a/f".into(), id: 7, bytes: 5 };
     let mut all = vec![
         asked(0, 0, 1, mkdirs("/a"), TRUE),
         asked(0, 2, 3, mkdirs("/b"), TRUE),
@@ -132,6 +132,23 @@ fn another_file_under_the_name_of_the_one_that_moved_is_found() {
         asked(0, 10, 11, rename("/a/f", "/b/f"), Outcome::Done),
         asked(1, 12, 13, status("/b/f"), Outcome::Seen(Some(a_file(8)))),
     ]));
+}
+
+#[test]
+fn a_length_of_before_is_found() {
+    let (append, close) = (
+        asked(1, 10, 11, Call::Append { path: "/a/f".into() }, Outcome::File(7)),
+        asked(1, 12, 15, Call::Close { path: "/a/f".into(), id: 7, bytes: 3 }, TRUE),
+    );
+    let seen = |from, to, length| {
+        let seen = Outcome::Seen(Some(Seen { length, ..a_file(7) }));
+        after_a_file(vec![append.clone(), close.clone(), asked(0, from, to, status("/a/f"), seen)])
+    };
+    assert_explained(&seen(13, 14, 5));
+    assert_explained(&seen(13, 14, 8));
+    assert_explained(&seen(16, 17, 8));
+    assert_found(&seen(16, 17, 5));
+    assert_found(&seen(13, 14, 6));
 }
 
 #[test]

@@ -30,20 +30,48 @@ impl Record {
     fn begin(&self, client: u8, call: &Call) -> usize {
         let mut asked = self.asked.lock().unwrap();
         let (place, begun) = (asked.len(), self.now());
-        asked.push(Asked { client, call: call.clone(), begun, told: None, tries: 0, before: None });
+        asked.push(Asked {
+            client,
+            call: call.clone(),
+            begun,
+            told: None,
+            tries: 0,
+            text: String::new(),
+            before: None,
+        });
         if let Call::Create { path, parents: true, .. } = call {
             for _ in 0..PARENTS {
                 let first = Call::Parents { path: path.clone() };
-                asked.push(Asked { client, call: first, begun, told: None, tries: 0, before: Some(place) });
+                asked.push(Asked {
+                    client,
+                    call: first,
+                    begun,
+                    told: None,
+                    tries: 0,
+                    text: String::new(),
+                    before: Some(place),
+                });
             }
         }
         place
     }
 
-    fn end(&self, place: usize, told: Option<Outcome>, tries: u32) {
-        let mut asked = self.asked.lock().unwrap();
-        asked[place].told = told.map(|told| (self.now(), told));
-        asked[place].tries = tries;
+    fn end(&self, place: usize, told: Option<Outcome>, tries: u32, text: &str) {
+        let mut all = self.asked.lock().unwrap();
+        let asked = &mut all[place];
+        let is_gone = |told: &Outcome| *told == Outcome::Refused("FileNotFoundException".to_owned());
+        // An append that was carried out, but whose answer was lost, is told so if others have deleted its file when it is asked for again.
+        let is_repeated = tries > 1 && matches!(asked.call, Call::Append { .. });
+        let told = told.filter(|told| !(is_repeated && is_gone(told)));
+        asked.told = told.map(|told| (self.now(), told));
+        asked.tries = tries;
+        text.clone_into(&mut asked.text);
+        // A `create` that is repeated makes missing parents anew, also if its file has been there before.
+        if let (Some((end, _)), true) = (asked.told.clone(), tries > 1) {
+            for parents in all.iter_mut().filter(|other| other.before == Some(place)) {
+                (parents.before, parents.told) = (None, Some((end, Outcome::Done)));
+            }
+        }
     }
 }
 
@@ -61,18 +89,29 @@ impl Player<'_> {
     async fn call(&mut self, call: &Call, way: Way) -> Option<Outcome> {
         let place = self.record.begin(self.number, call);
         let told = self.caller.call(self.base, call, way).await;
-        self.record.end(place, told.clone(), self.caller.tries());
+        self.record.end(place, told.clone(), self.caller.tries(), self.caller.text());
         if let (Call::Create { path, .. } | Call::Append { path }, Some(Outcome::File(id))) = (call, &told) {
             self.open.push((path.clone(), *id));
         }
         told
     }
 
-    async fn close(&mut self, which: usize, way: Way) {
-        if !self.open.is_empty() {
-            let (path, id) = self.open.swap_remove(which % self.open.len());
-            self.call(&Call::Close { path, id }, way).await;
+    /// One of the files that it has open, with so many bytes more if there are data servers.
+    async fn close(&mut self, which: usize, bytes: u64, way: Way) {
+        if self.open.is_empty() {
+            return;
         }
+        let (path, id) = self.open.swap_remove(which % self.open.len());
+        let mut written = 0;
+        if bytes > 0 && self.caller.has_disks() {
+            let insists = Way { breaks_off: None, ..way };
+            let added = self.call(&Call::AddBlock { path: path.clone(), id }, insists).await;
+            if added == Some(Outcome::Done) {
+                self.caller.write(bytes).await;
+                written = bytes;
+            }
+        }
+        self.call(&Call::Close { path, id, bytes: written }, way).await;
     }
 
     async fn play(&mut self, steps: Vec<Step>) {
@@ -88,10 +127,10 @@ impl Player<'_> {
                 Deed::Make(call) => {
                     if let Some(Outcome::File(_)) = self.call(&call, way).await {
                         let way = Way { door: step.door / 7, breaks_off: None };
-                        self.close(self.open.len() - 1, way).await;
+                        self.close(self.open.len() - 1, step.bytes, way).await;
                     }
                 }
-                Deed::Close(which) => self.close(which, way).await,
+                Deed::Close(which) => self.close(which, step.bytes, way).await,
             }
         }
     }
@@ -136,7 +175,7 @@ pub async fn play(seed: u64, callers: &mut [Caller], homes: usize, calls: usize)
     let record = Record::default();
     for path in HOMES {
         let place = record.begin(0, &Call::Mkdirs { path: path.into(), parents: true });
-        record.end(place, Some(Outcome::Is(true)), 1);
+        record.end(place, Some(Outcome::Is(true)), 1, "");
     }
     let story = Story::of(seed, callers.len(), calls);
     let mut players: Vec<Player<'_>> = callers

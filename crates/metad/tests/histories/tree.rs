@@ -26,6 +26,13 @@ pub enum Call {
     Close {
         path: String,
         id: u64,
+        /// What it has written in between.
+        bytes: u64,
+    },
+    /// The client asks for a block of such a file.
+    AddBlock {
+        path: String,
+        id: u64,
     },
     /// Opens the file for its client.
     Append {
@@ -75,14 +82,18 @@ pub struct Seen {
     pub is_directory: bool,
     pub id: u64,
     pub permission: u32,
+    pub length: u64,
     /// How many names are in a directory, in a status of its own.
     pub children: Option<u32>,
 }
 
 impl fmt::Debug for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { is_directory, id, permission, children } = self;
-        write!(f, "{} {id} {permission:o}", if *is_directory { "directory" } else { "file" })?;
+        let Self { is_directory, id, permission, length, children } = self;
+        match is_directory {
+            true => write!(f, "directory {id} {permission:o}")?,
+            false => write!(f, "file {id} {permission:o} {length}")?,
+        }
         children.map_or(Ok(()), |children| write!(f, " with {children}"))
     }
 }
@@ -92,6 +103,7 @@ struct Entry {
     /// `None`: whoever made it was not told, and nobody has looked since.
     id: Option<u64>,
     permission: u32,
+    length: u64,
     kind: Kind,
 }
 
@@ -175,6 +187,7 @@ impl Tree {
                     is_directory,
                     id: entry.id.unwrap_or_else(new),
                     permission: entry.permission,
+                    length: entry.length,
                     children,
                 }
             })
@@ -210,9 +223,9 @@ impl Tree {
 
     /// For a reader.
     pub fn tell(&self) -> String {
-        let line = |(path, Entry { id, permission, kind }): (&String, &Entry)| {
+        let line = |(path, Entry { id, permission, length, kind }): (&String, &Entry)| {
             let id = id.map_or("?".to_owned(), |id| id.to_string());
-            format!("    {path:<8} {permission:o} {id} {kind:?}\n")
+            format!("    {path:<8} {permission:o} {id} {length} {kind:?}\n")
         };
         self.entries.iter().map(line).collect()
     }
@@ -225,7 +238,7 @@ impl Tree {
                 fits(told, made.map(Outcome::Is))
             }
             Call::Parents { path } => {
-                let _ = self.mkdirs(parent(path), true);
+                self.make_parents(path);
                 true
             }
             Call::Create { path, overwrite, .. } => {
@@ -237,7 +250,8 @@ impl Tree {
                 let made = self.create(client, path, *overwrite, id);
                 fits(told, made.map(|()| Outcome::File(id.unwrap_or(0))))
             }
-            Call::Close { id, .. } => fits(told, self.close(client, *id).map(Outcome::Is)),
+            Call::Close { id, bytes, .. } => fits(told, self.close(client, *id, *bytes).map(Outcome::Is)),
+            Call::AddBlock { id, .. } => fits(told, self.add_block(client, *id).map(|()| Outcome::Done)),
             Call::Append { path } => match (self.append(client, path), told) {
                 (Ok(()), Some(Outcome::File(id))) => self.is_called(path, *id),
                 (Ok(()), told) => told.is_none(),
@@ -287,6 +301,19 @@ impl Tree {
         Ok(true)
     }
 
+    /// The directories above a file, with the rights of those above them. Those of a `mkdirs` have rights of their own.
+    fn make_parents(&mut self, path: &str) {
+        let directory = parent(path).to_owned();
+        let missing: Vec<String> =
+            way(path).filter(|above| !self.entries.contains_key(*above)).map(str::to_owned).collect();
+        if self.mkdirs(&directory, true).is_ok() {
+            for path in missing {
+                let above = self.entries[parent(&path)].permission;
+                self.entries.get_mut(&path).expect("it was made").permission = above | 0o300;
+            }
+        }
+    }
+
     fn create(&mut self, client: u8, path: &str, overwrite: bool, id: Option<u64>) -> Answer<()> {
         self.is_passable(path, PARENT_IS_FILE)?;
         match self.entries.get(path).map(|entry| entry.kind) {
@@ -301,11 +328,27 @@ impl Tree {
         Ok(())
     }
 
-    fn close(&mut self, client: u8, id: u64) -> Answer<bool> {
+    /// The file with this id, if nobody but this client writes it.
+    fn opened(&mut self, client: u8, id: u64) -> Answer<&mut Entry> {
         let entry = self.entries.values_mut().find(|entry| entry.id == Some(id)).ok_or(NOT_FOUND)?;
-        match &mut entry.kind {
-            Kind::File { writer } if writer.is_none_or(|writer| writer == client) => *writer = None,
-            _ => return Err(LEASE_EXPIRED),
+        match entry.kind {
+            Kind::File { writer } if writer.is_none_or(|writer| writer == client) => Ok(entry),
+            _ => Err(LEASE_EXPIRED),
+        }
+    }
+
+    /// A block counts in the length of its file from the close on.
+    fn add_block(&mut self, client: u8, id: u64) -> Answer<()> {
+        let is_open = self.opened(client, id)?.kind == (Kind::File { writer: Some(client) });
+        if is_open { Ok(()) } else { Err(LEASE_EXPIRED) }
+    }
+
+    /// Nothing is wrong with a file that is closed already.
+    fn close(&mut self, client: u8, id: u64, bytes: u64) -> Answer<bool> {
+        let entry = self.opened(client, id)?;
+        if entry.kind == (Kind::File { writer: Some(client) }) {
+            entry.kind = Kind::File { writer: None };
+            entry.length += bytes;
         }
         Ok(true)
     }
@@ -395,7 +438,7 @@ impl Tree {
 
     fn enter(&mut self, path: &str, id: Option<u64>, kind: Kind) {
         let permission = if kind == Kind::Directory { DIRECTORY_PERMISSION } else { FILE_PERMISSION };
-        self.entries.insert(path.to_owned(), Entry { id, permission, kind });
+        self.entries.insert(path.to_owned(), Entry { id, permission, length: 0, kind });
     }
 
     /// With all below.
@@ -444,7 +487,7 @@ impl Tree {
         let count = self.count(path) as u32;
         let Some(entry) = self.entries.get(path) else { return false };
         let is_directory = entry.kind == Kind::Directory;
-        entry.permission == seen.permission
+        (entry.permission, entry.length) == (seen.permission, seen.length)
             && is_directory == seen.is_directory
             && (!is_directory || seen.children.is_none_or(|children| children == count))
             && self.is_called(path, seen.id)
