@@ -40,6 +40,8 @@ pub struct Caller {
     disks: Option<Arc<Disks>>,
     /// The block that it was given last.
     block: Option<p::ExtendedBlockProto>,
+    /// The last blocks of the files that it has opened to append to them, by their ids.
+    last: HashMap<u64, p::ExtendedBlockProto>,
 }
 
 /// One call on its way.
@@ -67,6 +69,7 @@ impl Caller {
             text: String::new(),
             disks,
             block: None,
+            last: HashMap::new(),
         }
     }
 
@@ -114,8 +117,11 @@ impl Caller {
             }
             Call::Parents { .. } => unreachable!("it is a part of a call"),
             Call::AddBlock { path, id } => {
-                let request =
-                    p::AddBlockRequestProto { file_id: Some(*id), ..add_block_request(&at(path), &holder) };
+                let request = p::AddBlockRequestProto {
+                    file_id: Some(*id),
+                    previous: self.last.remove(id),
+                    ..add_block_request(&at(path), &holder)
+                };
                 let answer: Answer<p::AddBlockResponseProto> = self.ask("addBlock", &request, way).await?;
                 answer.map(|it| {
                     self.block = Some(it.block.b);
@@ -136,7 +142,13 @@ impl Caller {
                 let request =
                     p::AppendRequestProto { src: at(path), client_name: holder, flag: Some(NEW_BLOCK) };
                 let answer: Answer<p::AppendResponseProto> = self.ask("append", &request, way).await?;
-                answer.map(|it| file(it.stat))
+                answer.map(|it| {
+                    let told = file(it.stat);
+                    if let (Outcome::File(id), Some(last)) = (&told, it.block) {
+                        self.last.insert(*id, last.b);
+                    }
+                    told
+                })
             }
             Call::Delete { path, recursive } => {
                 let request = p::DeleteRequestProto { src: at(path), recursive: *recursive };

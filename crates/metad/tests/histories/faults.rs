@@ -29,31 +29,62 @@ impl Weather {
         Moment(self.0.load(Ordering::SeqCst))
     }
 
-    /// Something happens to the actives of one group, or of both.
+    /// All members are in sync.
+    pub async fn settle(two: &mut Two) {
+        settled(&mut two.first).await;
+        settled(&mut two.second).await;
+    }
+
+    /// Something happens to the actives of one group, or of both. Then all members are in sync again.
     pub async fn storm(&self, two: &mut Two, seed: u64) {
         let mut dice = Dice::of(seed);
         let groups = [&[1][..], &[2], &[1, 2]][dice.below(3) as usize];
         let fault = dice.below(5);
         tokio::time::sleep(Duration::from_millis(dice.below(150))).await;
         self.0.fetch_add(1, Ordering::SeqCst);
+        let mut clusters = members_of(two, groups);
+        let mut actives = Vec::new();
+        for cluster in &mut clusters {
+            actives.push(settled(cluster).await);
+        }
+        let mut concerned = clusters.into_iter().zip(actives).collect::<Vec<_>>();
         let what = match fault {
             0..2 => {
-                two.kill_actives(groups).await;
+                for (cluster, active) in &mut concerned {
+                    cluster.kill(*active).await;
+                }
+                tokio::time::sleep(Duration::from_millis(1_500)).await;
+                for (cluster, active) in &mut concerned {
+                    cluster.restart(*active).await;
+                }
                 "were killed"
             }
             2..4 => {
-                for cluster in members_of(two, groups) {
-                    hand_over(cluster).await;
+                for (cluster, active) in &mut concerned {
+                    // On a busy machine it may be none any more, or lead again.
+                    let _ = cluster.say(*active, Order::HandOver { to: None }).await;
                 }
                 "handed over"
             }
             _ => {
-                for cluster in members_of(two, groups) {
-                    cut_off(cluster).await;
+                for (cluster, active) in &mut concerned {
+                    cluster.cables.pull(*active);
+                }
+                for (cluster, active) in &mut concerned {
+                    let active = *active;
+                    let other_serves = move |cluster: &Cluster| cluster.active(&[active]).is_some();
+                    cluster.tend_until("another one serves", other_serves).await;
+                }
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                for (cluster, active) in &mut concerned {
+                    cluster.cables.plug_in(*active);
                 }
                 "were cut off from the other members"
             }
         };
+        for (cluster, _) in &mut concerned {
+            settled(cluster).await;
+        }
         self.0.fetch_add(1, Ordering::SeqCst);
         println!("while seed {seed} was played: the actives of {groups:?} {what}");
     }
@@ -64,20 +95,13 @@ fn members_of<'a>(two: &'a mut Two, groups: &[u32]) -> Vec<&'a mut Cluster> {
     clusters.into_iter().filter(|(group, _)| groups.contains(group)).map(|(_, cluster)| cluster).collect()
 }
 
-async fn hand_over(cluster: &mut Cluster) {
-    let active = cluster.wait_until_in_sync().await;
-    // It may be no active any more, on a busy machine.
-    if cluster.say(active, Order::HandOver { to: None }).await.is_ok() {
-        cluster.wait_for_active(&[active]).await;
+/// The active, once all members are in sync. Those that ask for it are started again, as their processes would be.
+async fn settled(cluster: &mut Cluster) -> u32 {
+    let count = cluster.members().count();
+    loop {
+        cluster.tend_until("all members are in sync", |cluster| cluster.is_in_sync(count)).await;
+        if cluster.tend().await.is_empty() {
+            return cluster.tend_until_active().await;
+        }
     }
-}
-
-/// It goes on, until it notices that another one leads. Then it is back.
-async fn cut_off(cluster: &mut Cluster) {
-    let active = cluster.wait_until_in_sync().await;
-    cluster.cables.pull(active);
-    cluster.wait_for_active(&[active]).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    cluster.cables.plug_in(active);
-    cluster.tend_until("all members are in sync", |cluster| cluster.is_in_sync(3)).await;
 }

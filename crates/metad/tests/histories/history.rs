@@ -136,10 +136,11 @@ impl History {
             if matches!(asked.call, Call::Parents { .. }) {
                 continue;
             }
-            let (client, begun, call, text) = (asked.client, asked.begun, &asked.call, &asked.text);
+            let (client, begun, call) = (asked.client, asked.begun, &asked.call);
+            let text = if asked.text.is_empty() { String::new() } else { format!(": {}", asked.text) };
             let _ = writeln!(
                 told,
-                "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times} {text}"
+                "  {place:>3}: client {client}, {begun}..{end}: {call:?} -> {outcome}{times}{text}"
             );
         }
         if let Err(found) = self.explain() {

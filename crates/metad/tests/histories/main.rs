@@ -144,6 +144,8 @@ async fn play_on(two: &mut Two, seeds: Range<u64>, with_faults: bool) {
             lanes.weather.storm(two, at).await;
             at = lanes.next.load(Ordering::SeqCst) + PACE;
         }
+        two.first.tend().await;
+        two.second.tend().await;
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     for player in players {
@@ -164,6 +166,7 @@ async fn one_order_explains_what_three_clients_of_two_groups_are_told() {
 async fn one_order_explains_it_also_while_actives_come_and_go() {
     let mut two = Two::start(3, "/h").await;
     play_on(&mut two, seeds("CLOVER_FAULTED_HISTORIES", 12), true).await;
+    Weather::settle(&mut two).await;
     two.wait_until_same().await;
     two.first.wait_until_equal().await;
     two.second.wait_until_equal().await;
