@@ -9,7 +9,10 @@ use proto::{
     protocol,
 };
 use rpc::{Client, ClientOptions};
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+/// From one heartbeat to the next. After some minutes without any a data server is taken for dead.
+const BEAT: Duration = Duration::from_secs(3);
 
 /// One session with a metadata server.
 struct Session {
@@ -32,7 +35,19 @@ impl Disks {
             spoken::heartbeat(&client, &registration, STORAGE).await.unwrap();
             sessions.push(Session { client, pool: info.block_pool_id, registration });
         }
-        Arc::new(Self(sessions))
+        let disks = Arc::new(Self(sessions));
+        let beating = Arc::downgrade(&disks);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(BEAT).await;
+                let Some(disks) = beating.upgrade() else { return };
+                for Session { client, registration, .. } in &disks.0 {
+                    // The metadata server may be at its end.
+                    let _ = spoken::heartbeat(client, registration, STORAGE).await;
+                }
+            }
+        });
+        disks
     }
 
     /// Tells the group of the block's pool of a replica.

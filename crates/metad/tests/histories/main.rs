@@ -41,7 +41,7 @@ const CLIENTS: usize = 3;
 /// Histories at the same time.
 const LANES: u64 = 4;
 /// Histories from one fault to the next.
-const PACE: u64 = 6;
+const PACE: u64 = 4;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -165,7 +165,7 @@ async fn one_order_explains_what_three_clients_of_two_groups_are_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_order_explains_it_also_while_actives_come_and_go() {
     let mut two = Two::start(3, "/h").await;
-    play_on(&mut two, seeds("CLOVER_FAULTED_HISTORIES", 12), true).await;
+    play_on(&mut two, seeds("CLOVER_FAULTED_HISTORIES", 16), true).await;
     Weather::settle(&mut two).await;
     two.wait_until_same().await;
     two.first.wait_until_equal().await;
