@@ -8,11 +8,12 @@
 //!
 //! - `plan`: what the clients do; `caller`: a client; `disks`: where it writes; `play`: a history is played.
 //! - `tree`: what HDFS would answer; `history`: the search for an order.
-//! - `faults`: what becomes of the servers meanwhile.
+//! - `faults`: what becomes of the servers meanwhile. `found`: what was wrong once, as stories.
 
 mod caller;
 mod disks;
 mod faults;
+mod found;
 mod history;
 mod plan;
 mod planted;
