@@ -3,7 +3,7 @@
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
 #   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make jobs, make contract,
-#   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make model, make lint, make clean-clients
+#   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups
+.PHONY: histories upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -152,6 +152,12 @@ clean-clients:
 # Clusters played on virtual time, SEEDS of each story; a failure prints the line that replays it.
 faults-sim:
 	$(CARGO) run --release --locked --package clover-sim -- run all $(or $(FIRST_SEED),0) $(or $(SEEDS),10)
+
+# Histories of three clients at once over two groups, each checked for linearizability: so many without faults, and so many while actives are
+# killed and hand over. The debug build.
+histories:
+	CLOVER_SEED=$(or $(SEED),0) CLOVER_HISTORIES=$(or $(ROUNDS),3000) CLOVER_FAULTED_HISTORIES=$(or $(ROUNDS),3000) \
+	$(CARGO) test --locked --package clover-metad --test histories -- --nocapture
 
 # The bounded checks of the group's machine and of the directory log's, the long form: their profiles, MINUTES each at most, STATES each at most. A state takes
 # 18 bytes, which is printed beforehand; then it says how far it came.

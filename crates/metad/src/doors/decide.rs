@@ -2,7 +2,7 @@
 
 use base::{BlockId, GroupId, InodeId, directory_log::Mark};
 use namespace::{
-    Namespace,
+    Namespace, RetryLookup,
     homes::{Decision, HomeCall, Intent, Rename},
 };
 use proto::{
@@ -27,6 +27,11 @@ pub fn elsewhere(call: &Call, tree: &Namespace) -> Option<GroupId> {
     }
     let group = Looked::at(call)?.decision(tree)?.group();
     Some(group).filter(|group| *group != tree.group())
+}
+
+/// Whether the group of this tree has carried the call out before. It has the answer, wherever the call's paths lead since then.
+pub fn is_remembered(looked: &Looked, call: &Call, tree: &Namespace) -> bool {
+    looked.method.kind == Kind::Edit && tree.retry_lookup(&call.origin, 0) != RetryLookup::Miss
 }
 
 /// The marks of what a call has seen in the root group's tree.

@@ -2,7 +2,11 @@
 //!
 //! The gate is passed under the lock under which the call is then carried out. In between nothing is applied, so what is looked at is as the gate saw it.
 
-use super::{decide::Looked, gather, send::send_on};
+use super::{
+    decide::{Looked, is_remembered},
+    gather,
+    send::send_on,
+};
 use crate::{
     allowances::ask,
     core::Core,
@@ -160,7 +164,9 @@ fn pass(
         return None;
     }
     match looked.decision(tree) {
-        Some(decision) if decision.group() != own => send_on(core, decision.group(), call.clone(), reply),
+        Some(decision) if decision.group() != own && !is_remembered(looked, call, tree) => {
+            send_on(core, decision.group(), call.clone(), reply);
+        }
         // The server that has passed the call on knows fewer directories.
         Some(Decision::Apart(_)) => directories::carry_on(&core.partition, vec![(call.clone(), reply)]),
         Some(Decision::Group(_)) | None => return Some(reply),

@@ -1,6 +1,11 @@
 //! Where a call of a client goes that has just come in.
 
-use super::{batched, decide::Looked, gather::gather, send::send_on};
+use super::{
+    batched,
+    decide::{Looked, is_remembered},
+    gather::gather,
+    send::send_on,
+};
 use crate::{core::Core, forward};
 use base::{FsError, GroupId};
 use namespace::homes::Decision;
@@ -65,7 +70,11 @@ pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Ca
         Some(looked) => {
             (call, reply) = gather(core, &looked, call, reply)?;
             (call, reply) = batched::take_apart(core, &looked, call, reply)?;
-            looked.decision(&core.partition.tree().namespace).map_or(own, Decision::group)
+            let tree = &core.partition.tree().namespace;
+            match is_remembered(&looked, &call, tree) {
+                true => own,
+                false => looked.decision(tree).map_or(own, Decision::group),
+            }
         }
         // Of the protocols of metadata servers among each other, and of balancers.
         None => GroupId::ROOT,
