@@ -6,7 +6,7 @@ from stories.s40_groups_kill_actives import ALLOWED
 ITEM = "41"
 IN_SLICE = False
 NEEDS_CABLES = False
-AWAY_S = 10
+AWAY_S = 60
 
 
 def run(scene_of):
