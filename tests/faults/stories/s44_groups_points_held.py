@@ -1,0 +1,93 @@
+"""Several groups: an active freezes, hands over or is cut from the other one at each step of an ordered operation and of a move."""
+
+import threading
+
+from rig import points
+from rig.groups import ROOT
+from stories.s40_groups_kill_actives import ALLOWED
+from stories.s43_groups_points import AT_A_HOME, AT_THE_ROOT
+
+ITEM = "44"
+IN_SLICE = False
+NEEDS_CABLES = False
+NEEDS_PLANTED = True
+LIMIT_S = 1200
+
+AT_BOTH = {"outbox-committed": 4, "outbox-carried": 4, "join-carried": 2}
+
+
+def run(scene_of):
+    scene = scene_of(members=3, groups=2)
+    scene.cluster.clover = scene.options.planted
+    with scene:
+        cluster = scene.cluster
+        scene.start_load("by-the-last", first=max(cluster.members))
+        scene.start_load("by-the-first", first=1)
+        home = max(cluster.groups)
+        steps = [(ROOT, step) for step in (*AT_THE_ROOT, *AT_BOTH)] + [(home, step) for step in (*AT_A_HOME, *AT_BOTH)]
+        most = {**AT_THE_ROOT, **AT_A_HOME, **AT_BOTH}
+        whats = [freeze, hand_over] + ([cut] if scene.options.network.has_cables else [])
+        for what in whats:
+            for group, step in steps:
+                number = cluster.wait_active_of(group)
+                what(scene, number, group, f"{step} {scene.chance.randint(1, most[step])}")
+                cluster.wait_settled()
+                scene.note_end()
+        return scene.verdict(ALLOWED)
+
+
+def at(line):
+    step, passing = line.split()
+    return f"at {step}, passing {passing}"
+
+
+def freeze(scene, number, group, line):
+    member = scene.cluster.members[number]
+
+    def stop():
+        points.wait_reached(member, f"{line} stop", points.arm(member, f"{line} stop"))
+        member.process.freeze()
+
+    scene.fault(f"the active of group {group}, m{number}, freezes {at(line)}", stop)
+    points.disarm(member)
+    scene.cluster.wait_active_of(group, other_than=number)
+    scene.wait_progress()
+    scene.fault(f"and thaws, m{number}", member.process.thaw)
+
+
+def hold(member, line):
+    points.wait_reached(member, f"{line} hold", points.arm(member, f"{line} hold"))
+
+
+def hand_over(scene, number, group, line):
+    member = scene.cluster.members[number]
+    order = threading.Thread(target=scene.cluster.admin, args=("group", "hand-over", "--group", group))
+
+    def ask():
+        hold(member, line)
+        order.start()
+        # The order gets there while the thread stands still.
+        scene.rest(0.2)
+        points.disarm(member)
+
+    scene.fault(f"the active of group {group}, m{number}, hands over {at(line)}", ask)
+    order.join()
+    scene.cluster.wait_active_of(group, other_than=number)
+    scene.wait_progress()
+
+
+def cut(scene, number, group, line):
+    cluster, network = scene.cluster, scene.options.network
+    member = cluster.members[number]
+    others = [cluster.wait_active_of(other) for other in cluster.groups if other != group]
+
+    def drop():
+        hold(member, line)
+        for other in others:
+            network.drop(number, network.member(other))
+        points.disarm(member)
+
+    scene.fault(f"the active of group {group}, m{number}, is cut from the other one {at(line)}", drop)
+    scene.rest(1, 3)
+    network.heal()
+    scene.wait_progress()
