@@ -6,6 +6,7 @@ import re
 
 def kind_of(label):
     """Faults that differ in the members' and groups' numbers only are of one kind."""
+    label = label.split(":")[0]
     return re.sub(r"\b(m|group |passing |data-)\d+\b", r"\1*", label)
 
 

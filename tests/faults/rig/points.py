@@ -48,12 +48,3 @@ def wait_reached(member, line, since, seconds=REACHED_S):
         if time.monotonic() > deadline:
             raise Failure(f"{member.name} did not come to {line} within {seconds} s")
         time.sleep(0.002)
-
-
-def wait_dead(members, count, seconds=REACHED_S):
-    """Until so many of them have ended."""
-    deadline = time.monotonic() + seconds
-    while sum(not member.process.is_running for member in members) < count:
-        if time.monotonic() > deadline:
-            raise Failure(f"not {count} of {', '.join(member.name for member in members)} ended within {seconds} s")
-        time.sleep(0.002)

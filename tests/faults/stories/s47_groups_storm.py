@@ -1,5 +1,8 @@
 """Three groups: actives of several groups die in the same moments, each at a step that the seed draws, and their successors with them."""
 
+import dataclasses
+import time
+
 from rig import points
 from rig.groups import ROOT
 from stories.s40_groups_kill_actives import ALLOWED
@@ -10,6 +13,8 @@ IN_SLICE = False
 NEEDS_CABLES = False
 NEEDS_PLANTED = True
 LIMIT_S = 1200
+# Some steps are rare, and rarer while others are away.
+STORM_S = 20
 
 
 def run(scene_of):
@@ -27,31 +32,56 @@ def run(scene_of):
         return scene.verdict(ALLOWED)
 
 
+@dataclasses.dataclass
+class Doom:
+    """What one group is to suffer: so many of these members die when they come to the step."""
+
+    group: int
+    line: str
+    members: list
+    count: int
+
+    def arm(self):
+        for member in self.members:
+            points.arm(member, self.line)
+
+    def is_over(self):
+        return sum(not member.process.is_running for member in self.members) >= self.count
+
+    def end(self, scene):
+        """Those who are dead come back at once: what other groups have to do may need them."""
+        for member in self.members:
+            points.disarm(member)
+        scene.rest(0, 0.5)
+        for member in self.members:
+            if not member.process.is_running:
+                scene.restart(member.number)
+
+
 def storm(scene):
     """One to three groups have a step each at which their active dies, and with it perhaps who takes over."""
     cluster, chance = scene.cluster, scene.chance
-    doomed = {}
+    dooms = []
     for group in chance.sample(cluster.groups, chance.randint(1, len(cluster.groups))):
         steps = {**(AT_THE_ROOT if group == ROOT else AT_A_HOME), **AT_BOTH}
         step = chance.choice(sorted(steps))
-        line = f"{step} {chance.randint(1, steps[step])} kill"
         members = list(cluster.members_of(group).values()) if chance.random() < 0.4 else [cluster.members[cluster.wait_active_of(group)]]
-        doomed[group] = (line, members, min(len(members), 2))
-    what = " and ".join(f"{count} of group {group} at {line.rsplit(' ', 1)[0]}" for group, (line, _, count) in doomed.items())
+        dooms.append(Doom(group, f"{step} {chance.randint(1, steps[step])} kill", members, min(len(members), 2)))
 
     def die():
-        for line, members, _ in doomed.values():
-            for member in members:
-                points.arm(member, line)
-        for line, members, count in doomed.values():
-            points.wait_dead(members, count)
-            for member in members:
-                points.disarm(member)
+        for doom in dooms:
+            doom.arm()
+        deadline = time.monotonic() + STORM_S
+        left = list(dooms)
+        while left and time.monotonic() < deadline:
+            for doom in [doom for doom in left if doom.is_over()]:
+                left.remove(doom)
+                doom.end(scene)
+            time.sleep(0.002)
+        for doom in left:
+            doom.end(scene)
+            scene.say(f"not all came to their step: {doom.count} of group {doom.group} at {doom.line}")
 
+    what = " and ".join(f"{doom.count} of group {doom.group} at {doom.line.rsplit(' ', 1)[0]}" for doom in dooms)
     scene.fault(f"deaths: {what}", die)
-    scene.rest(0, 1)
-    for _, members, _ in doomed.values():
-        for member in members:
-            if not member.process.is_running:
-                scene.restart(member.number)
     scene.wait_progress()
