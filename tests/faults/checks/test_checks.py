@@ -136,6 +136,40 @@ class Others(unittest.TestCase):
 
 
 
+class Mixed(unittest.TestCase):
+    """Names that hold a file or a directory."""
+
+    def found(self, *history):
+        return len(linear.violations([[told("mixed-1", name, *others, value=value) for name, *others, value in history]]))
+
+    def test_a_directory_may_be_made_again_and_is_seen_with_one_number(self):
+        made = [("mkdir", 0, 1, "ok", "mixed/0/a/it", ""), ("mkdir", 2, 3, "ok", "mixed/0/a/it", ""), ("stat", 4, 5, "ok", "mixed/0/a/it", "d7")]
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "d7")), 0)
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "d8")), 1)
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "f7")), 1)
+
+    def test_a_name_holds_one_of_both(self):
+        made = ("create", 0, 1, "ok", "mixed/0/a/it", "f7")
+        self.assertEqual(self.found(made, ("mkdir", 2, 3, "exists", "mixed/0/a/it", "")), 0)
+        self.assertEqual(self.found(made, ("mkdir", 2, 3, "ok", "mixed/0/a/it", "")), 1)
+        self.assertEqual(self.found(("mkdir", 0, 1, "ok", "mixed/0/a/it", ""), ("create", 2, 3, "ok", "mixed/0/a/it", "f7")), 1)
+
+    def test_a_directory_is_renamed_to_a_free_name_only(self):
+        made = ("mkdir", 0, 1, "ok", "mixed/0/a/it", "")
+        moved = ("rename", 2, 3, "ok", "mixed/0/a/it", "mixed/0/b/it", "")
+        self.assertEqual(self.found(made, moved, ("create", 4, 5, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(made, moved, ("create", 4, 5, "ok", "mixed/0/b/it", "f7")), 1)
+        self.assertEqual(self.found(made, ("create", 2, 3, "ok", "mixed/0/b/it", "f7"), moved), 1)
+
+    def test_what_an_unanswered_call_has_made_is_of_its_kind(self):
+        file = ("create", 0, None, "error:X", "mixed/0/a/it", "")
+        self.assertEqual(self.found(file, ("stat", 2, 3, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(file, ("stat", 2, 3, "ok", "mixed/0/a/it", "d7")), 1)
+        directory = ("mkdir", 0, None, "error:X", "mixed/0/a/it", "")
+        self.assertEqual(self.found(directory, ("stat", 2, 3, "ok", "mixed/0/a/it", "d7")), 0)
+        self.assertEqual(self.found(directory, ("stat", 2, 3, "ok", "mixed/0/a/it", "f7")), 1)
+
+
 class Trees(unittest.TestCase):
     """Threads that rename and delete directories with what is in them."""
 

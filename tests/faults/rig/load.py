@@ -18,8 +18,9 @@ class Size(NamedTuple):
     data: int = 2
     stream: int = 1
     pause_us: int = 2000
-    # Threads with a tree of directories each: in stories of several groups.
+    # Threads with a tree of directories each, and threads that share names of files and of directories: in stories of several groups.
     tree: int = 0
+    mixed: int = 0
 
 
 class Java:
@@ -81,7 +82,7 @@ class Load:
 
 
 def stock(java, conf, root, seed, size):
-    words = [seed, size.own, size.cell, size.data, size.stream, size.pause_us, size.tree]
+    words = [seed, size.own, size.cell, size.data, size.stream, size.pause_us, size.tree, size.mixed]
     return lambda history: java.command(conf, "load", root, history, *words)
 
 

@@ -103,8 +103,9 @@ class Scene:
     def start_load(self, name="hadoop", provider="configured", size=None, first=None, **properties):
         """A stock client begins, and has some operations behind it when this returns."""
         size = size or self.options.size
-        if self.has_groups and not size.tree:
-            size = size._replace(tree=1 if self.options.is_slice else 2)
+        if self.has_groups:
+            count = 1 if self.options.is_slice else 2
+            size = size._replace(tree=size.tree or count, mixed=size.mixed or count)
         words = (self.options.java, self.conf(provider, first, **properties), ROOT, self.load_seed(), size)
         return self.begin(name, load.stock(*words))
 

@@ -5,7 +5,7 @@ import threading
 from rig import points
 from rig.groups import ROOT
 from stories.s40_groups_kill_actives import ALLOWED
-from stories.s43_groups_points import AT_A_HOME, AT_THE_ROOT
+from stories.s43_groups_die_at_steps import AT_A_HOME, AT_THE_ROOT
 
 ITEM = "44"
 IN_SLICE = False
