@@ -181,7 +181,7 @@ def apply(state, step):
         if not fits(tree.get(name), step.value):
             return None
         tree[name] = step.value
-    elif step.name == "rename":
+    elif step.name == "rename" and step.outcome != "refused":
         does = name in tree and step.names[1] not in tree
         if does != (step.outcome == "ok"):
             return None

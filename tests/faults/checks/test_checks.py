@@ -161,6 +161,11 @@ class Mixed(unittest.TestCase):
         self.assertEqual(self.found(made, moved, ("create", 4, 5, "ok", "mixed/0/b/it", "f7")), 1)
         self.assertEqual(self.found(made, ("create", 2, 3, "ok", "mixed/0/b/it", "f7"), moved), 1)
 
+    def test_a_refused_rename_changes_nothing(self):
+        made = [("create", 0, 1, "ok", "mixed/0/a/it", "f7"), ("rename", 2, 3, "refused", "mixed/0/a/it", "mixed/0/b/it", "")]
+        self.assertEqual(self.found(*made, ("stat", 4, 5, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(*made, ("stat", 4, 5, "ok", "mixed/0/b/it", "f7")), 1)
+
     def test_what_an_unanswered_call_has_made_is_of_its_kind(self):
         file = ("create", 0, None, "error:X", "mixed/0/a/it", "")
         self.assertEqual(self.found(file, ("stat", 2, 3, "ok", "mixed/0/a/it", "f7")), 0)
