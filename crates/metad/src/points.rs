@@ -6,7 +6,10 @@
 #[cfg(feature = "failpoints")]
 mod strike;
 
-use namespace::outbox::{Message, Order};
+use namespace::{
+    Namespace,
+    outbox::{Message, Order},
+};
 
 /// A point. The word in the comment is its name in a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +79,15 @@ pub fn is_lost(point: Point, is_there: impl FnOnce() -> bool) -> bool {
         let _ = (point, is_there);
         false
     }
+}
+
+/// A server stops whose tree is this: a story compares it with those of others.
+#[inline]
+pub fn tell_end(namespace: &Namespace) {
+    #[cfg(feature = "failpoints")]
+    strike::tell_end(namespace);
+    #[cfg(not(feature = "failpoints"))]
+    let _ = namespace;
 }
 
 /// Whether a message to another group is about files that were joined.

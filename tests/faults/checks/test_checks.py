@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from checks import blocks, doubled, epochs, errors, gaps, linear, lost, outage, stages
+from checks import blocks, doubled, epochs, errors, gaps, linear, lost, outage, stages, trees
 from checks.history import Entry, Operation
 
 
@@ -238,6 +238,21 @@ class Blocks(unittest.TestCase):
         open_file = [blocks.Block("/a", True, 1, 1001, 10), blocks.Block("/a", True, 2, 1002, 0)]
         self.assertEqual(blocks.violations(open_file, {"data-1": {(1, 1001, 10)}}), [])
         self.assertEqual(len(blocks.violations(open_file, {"data-1": set()})), 1)
+
+
+class TreesApart(unittest.TestCase):
+    def end(self, own="1:7", digest="aa", dix="5", directories="bb"):
+        return f"failpoint end: at 1:1 00, directories at 1 00\nfailpoint end: at {own} {digest}, directories at {dix} {directories}\n"
+
+    def test_equal_trees_are_fine(self):
+        one, other = {"m1": self.end(), "m2": self.end()}, {"m3": self.end(own="4:9", digest="cc")}
+        self.assertEqual(trees.violations([one, other]), [])
+
+    def test_what_differs_is_found(self):
+        one = {"m1": self.end()}
+        for other in (self.end(digest="cc"), self.end(own="1:8", directories="cc"), self.end(own="1:8", dix="6"), ""):
+            self.assertEqual(len(trees.violations([{**one, "m2": other}])), 1)
+        self.assertEqual(len(trees.violations([one, {"m3": self.end(own="4:9", directories="cc")}])), 1)
 
 
 class Gaps(unittest.TestCase):

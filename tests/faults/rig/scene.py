@@ -7,7 +7,7 @@ import resource
 import time
 from pathlib import Path
 
-from checks import blocks, doubled, epochs, errors, gaps, history, linear, lost, outage, stages
+from checks import blocks, doubled, epochs, errors, gaps, history, linear, lost, outage, stages, trees
 from harness.report import Failure
 
 from . import conf, load, replicas
@@ -185,10 +185,21 @@ class Scene:
         self.keep_takeovers()
         listing = self.directory / "clients" / "namespace.txt"
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
-        astray = self.blocks_astray() if self.has_groups else []
+        astray = self.blocks_astray() + self.trees_apart() if self.has_groups else []
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
             return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms, astray)
+
+    def trees_apart(self):
+        """Ends all servers, which say how their trees are if they were built for stories."""
+        if self.cluster.clover != self.options.planted:
+            return []
+        self.cluster.wait_settled()
+        for member in self.cluster.members.values():
+            member.process.popen.terminate()
+        for member in self.cluster.members.values():
+            member.process.end()
+        return trees.violations(self.cluster.logs_by_group())
 
     def blocks_astray(self):
         """What is wrong with the blocks on the disks, once the servers have had time for what they do about that later."""
@@ -225,8 +236,8 @@ class Verdict:
     worst_ms: float
     goal_ms: float | None
     takeovers: list
-    # What is wrong with blocks, in stories that look at them.
-    blocks: list
+    # What is wrong with blocks and trees, in stories that look at them.
+    astray: list
     # Whether there are so many faults that their kinds are told.
     has_kinds: bool
 
@@ -254,7 +265,7 @@ class Verdict:
             worst_ms=worst,
             goal_ms=goal_ms,
             takeovers=scene.takeovers,
-            blocks=astray,
+            astray=astray,
             has_kinds=scene.has_groups,
         )
 
@@ -266,7 +277,7 @@ class Verdict:
         for takeover in self.takeovers:
             say("takeover: " + stages.sentence(takeover))
         found_by_kind = {"lost": self.lost, "doubled": self.doubled, "error": self.errors, "order": self.disorder}
-        for what, found in {**found_by_kind, "epoch": self.epochs, "block": self.blocks}.items():
+        for what, found in {**found_by_kind, "epoch": self.epochs, "astray": self.astray}.items():
             for sentence in found[:8]:
                 say(f"{what}: {sentence}")
             if len(found) > 8:
@@ -275,13 +286,13 @@ class Verdict:
     def summary(self):
         return (
             f"{self.operations} operations, lost {len(self.lost)}, doubled {len(self.doubled)}, errors {len(self.errors)}, "
-            f"out of order {len(self.disorder)}, blocks astray {len(self.blocks)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
+            f"out of order {len(self.disorder)}, astray {len(self.astray)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
             + (f" of {self.goal_ms:.0f}" if self.goal_ms is not None else "")
         )
 
     def judge(self):
         """Raises where something is not as it must be."""
-        if self.lost or self.doubled or self.errors or self.disorder or self.epochs or self.blocks:
+        if self.lost or self.doubled or self.errors or self.disorder or self.epochs or self.astray:
             raise Failure(self.summary())
         if self.goal_ms is not None and self.worst_ms > self.goal_ms:
             raise Failure(f"{self.summary()}: longer than it may be")

@@ -10,6 +10,7 @@
 //! been reached.
 
 use super::Point;
+use namespace::Namespace;
 use parking_lot::Mutex;
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
@@ -66,6 +67,13 @@ pub fn pass(point: Point) {
             _ => panic!("{line}: no such action"),
         }
     }
+}
+
+/// The places in both logs to which a tree has come, with what must be equal there.
+pub fn tell_end(namespace: &Namespace) {
+    let (own, digest) = (namespace.applied(), namespace.digest());
+    let (dix, directories) = (namespace.directory_log().dix, namespace.directories_digest());
+    eprintln!("failpoint end: at {own} {digest:016x}, directories at {dix} {directories:016x}");
 }
 
 fn send_to_self(signal: Signal) {
