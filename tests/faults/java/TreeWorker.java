@@ -68,13 +68,13 @@ final class TreeWorker extends Worker {
       moveDirectory();
     } else if (choice < 72) {
       deleteDirectory();
-    } else if (choice < 77) {
+    } else if (choice < 76) {
       String which = any();
       files.remove(which);
       delete(which);
-    } else if (choice < 84) {
+    } else if (choice < 86) {
       join();
-    } else if (choice < 92) {
+    } else if (choice < 93) {
       read(any());
     } else {
       String which = directories.get(random.nextInt(directories.size()));

@@ -20,31 +20,44 @@ def file_of(member):
     return member.directory.with_suffix(".failpoints")
 
 
-def arm(member, *lines):
-    """The member looks from now on. Returns where its log ends."""
-    end = member.log.stat().st_size
-    file = file_of(member)
-    new = file.with_suffix(".new")
-    new.write_text("".join(f"{line}\n" for line in lines))
-    new.replace(file)
-    return end
+class Trap:
+    """Lines that all members of a group look at. Only the active passes steps, whoever that is by then: on a busy machine it changes by itself."""
 
+    def __init__(self, members, *lines):
+        self.members = list(members)
+        self.line = lines[0]
+        self.ends = {member.number: member.log.stat().st_size for member in self.members}
+        for member in self.members:
+            file = file_of(member)
+            new = file.with_suffix(".new")
+            new.write_text("".join(f"{line}\n" for line in lines))
+            new.replace(file)
 
-def disarm(member):
-    file_of(member).unlink(missing_ok=True)
+    def spring(self):
+        """Nobody looks any more; who stands still there goes on."""
+        for member in self.members:
+            file_of(member).unlink(missing_ok=True)
 
+    def dead(self):
+        return [member for member in self.members if not member.process.is_running]
 
-def wait_reached(member, line, since, seconds=REACHED_S):
-    """Until the member has come to the point, as its log says behind `since`."""
-    said = f"failpoint reached: {line}".encode()
-    deadline = time.monotonic() + seconds
-    while True:
+    def wait_dead(self):
+        """The first who has ended."""
+        return self.wait(lambda: next(iter(self.dead()), None))
+
+    def wait_reached(self):
+        """The first who has come to the step, as its log says."""
+        return self.wait(lambda: next((member for member in self.members if self.has_reached(member)), None))
+
+    def has_reached(self, member):
         with open(member.log, "rb") as log:
-            log.seek(since)
-            if said in log.read():
-                return
-        if not member.process.is_running:
-            raise Failure(f"{member.name} ended before it came to {line}:\n{member.process.tail()}")
-        if time.monotonic() > deadline:
-            raise Failure(f"{member.name} did not come to {line} within {seconds} s")
-        time.sleep(0.002)
+            log.seek(self.ends[member.number])
+            return f"failpoint reached: {self.line}".encode() in log.read()
+
+    def wait(self, found):
+        deadline = time.monotonic() + REACHED_S
+        while not (member := found()):
+            if time.monotonic() > deadline:
+                raise Failure(f"none of {', '.join(member.name for member in self.members)} came to {self.line} within {REACHED_S} s")
+            time.sleep(0.002)
+        return member

@@ -104,8 +104,7 @@ class Scene:
         """A stock client begins, and has some operations behind it when this returns."""
         size = size or self.options.size
         if self.has_groups:
-            count = 1 if self.options.is_slice else 2
-            size = size._replace(tree=size.tree or count, mixed=size.mixed or count)
+            size = size._replace(tree=size.tree or 2, mixed=size.mixed or (1 if self.options.is_slice else 2))
         words = (self.options.java, self.conf(provider, first, **properties), ROOT, self.load_seed(), size)
         return self.begin(name, load.stock(*words))
 

@@ -50,8 +50,7 @@ def run(scene_of):
         if scene.options.is_slice:
             steps = scene.chance.sample(steps, SLICE)
         for group, step, passings, *others in steps:
-            number = cluster.wait_active_of(group)
-            kill_at(scene, number, group, step, scene.chance.randint(1, passings), others)
+            number = die_at(scene, group, step, scene.chance.randint(1, passings), others)
             scene.restart(number)
             cluster.wait_settled()
         return scene.verdict(goal_ms=3000)
@@ -66,18 +65,19 @@ def all_steps(home):
     return [*at_the_root, unlogged, *at_a_home]
 
 
-def kill_at(scene, number, group, step, passing, others):
-    """Until the active has died there and the service is back."""
-    member = scene.cluster.members[number]
+def die_at(scene, group, step, passing, others):
+    """Until the active has died there and the service is back. Who it was."""
     line = f"{step} {passing} kill" + (f" {ON_THE_WAY_MS}" if others else "")
     what = "".join(f", {word}" for word in (step, f"passing {passing}", *others))
 
     def die():
-        points.arm(member, line, *others)
-        member.process.wait_gone(points.REACHED_S)
+        trap = points.Trap(scene.cluster.members_of(group).values(), line, *others)
+        member = trap.wait_dead()
+        trap.spring()
+        return member.number
 
-    scene.fault(f"the active of group {group}, m{number}, dies at{what[1:]}", die)
-    points.disarm(member)
+    number = scene.fault(f"the active of group {group} dies at{what[1:]}", die)
     scene.cluster.wait_active_of(group, other_than=number)
     scene.wait_progress()
     scene.note_end()
+    return number

@@ -28,8 +28,7 @@ def run(scene_of):
         whats = [freeze, hand_over] + ([cut] if scene.options.network.has_cables else [])
         for what in whats:
             for group, step in steps:
-                number = cluster.wait_active_of(group)
-                what(scene, number, group, f"{step} {scene.chance.randint(1, most[step])}")
+                what(scene, group, f"{step} {scene.chance.randint(1, most[step])}")
                 cluster.wait_settled()
                 scene.note_end()
         return scene.verdict()
@@ -40,53 +39,54 @@ def at(line):
     return f"at {step}, passing {passing}"
 
 
-def freeze(scene, number, group, line):
-    member = scene.cluster.members[number]
-
+def freeze(scene, group, line):
     def stop():
-        points.wait_reached(member, f"{line} stop", points.arm(member, f"{line} stop"))
+        trap = points.Trap(scene.cluster.members_of(group).values(), f"{line} stop")
+        member = trap.wait_reached()
         member.process.freeze()
+        trap.spring()
+        return member
 
-    scene.fault(f"the active of group {group}, m{number}, freezes {at(line)}", stop)
-    points.disarm(member)
-    scene.cluster.wait_active_of(group, other_than=number)
+    member = scene.fault(f"the active of group {group} freezes {at(line)}", stop)
+    scene.cluster.wait_active_of(group, other_than=member.number)
     scene.wait_progress()
-    scene.fault(f"and thaws, m{number}", member.process.thaw)
+    scene.fault(f"and thaws, m{member.number}", member.process.thaw)
 
 
-def hold(member, line):
-    points.wait_reached(member, f"{line} hold", points.arm(member, f"{line} hold"))
+def hold(scene, group, line):
+    """The trap in which the active's thread stands still, and that member."""
+    trap = points.Trap(scene.cluster.members_of(group).values(), f"{line} hold")
+    return trap, trap.wait_reached()
 
 
-def hand_over(scene, number, group, line):
-    member = scene.cluster.members[number]
+def hand_over(scene, group, line):
     order = threading.Thread(target=scene.cluster.admin, args=("group", "hand-over", "--group", group))
 
     def ask():
-        hold(member, line)
+        trap, member = hold(scene, group, line)
         order.start()
         # The order gets there while the thread stands still.
         scene.rest(0.2)
-        points.disarm(member)
+        trap.spring()
+        return member
 
-    scene.fault(f"the active of group {group}, m{number}, hands over {at(line)}", ask)
+    member = scene.fault(f"the active of group {group} hands over {at(line)}", ask)
     order.join()
-    scene.cluster.wait_active_of(group, other_than=number)
+    scene.cluster.wait_active_of(group, other_than=member.number)
     scene.wait_progress()
 
 
-def cut(scene, number, group, line):
+def cut(scene, group, line):
     cluster, network = scene.cluster, scene.options.network
-    member = cluster.members[number]
     others = [cluster.wait_active_of(other) for other in cluster.groups if other != group]
 
     def drop():
-        hold(member, line)
+        trap, member = hold(scene, group, line)
         for other in others:
-            network.drop(number, network.member(other))
-        points.disarm(member)
+            network.drop(member.number, network.member(other))
+        trap.spring()
 
-    scene.fault(f"the active of group {group}, m{number}, is cut from the other one {at(line)}", drop)
+    scene.fault(f"the active of group {group} is cut from the other one {at(line)}", drop)
     scene.rest(1, 3)
     network.heal()
     scene.wait_progress()

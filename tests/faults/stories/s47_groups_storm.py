@@ -33,28 +33,22 @@ def run(scene_of):
 
 @dataclasses.dataclass
 class Doom:
-    """What one group is to suffer: so many of these members die when they come to the step."""
+    """What one group is to suffer: so many of its members die when they come to the step."""
 
     group: int
     line: str
-    members: list
     count: int
-
-    def arm(self):
-        for member in self.members:
-            points.arm(member, self.line)
+    trap: points.Trap = None
 
     def is_over(self):
-        return sum(not member.process.is_running for member in self.members) >= self.count
+        return len(self.trap.dead()) >= self.count
 
     def end(self, scene):
         """Those who are dead come back at once: what other groups have to do may need them."""
-        for member in self.members:
-            points.disarm(member)
+        self.trap.spring()
         scene.rest(0, 0.5)
-        for member in self.members:
-            if not member.process.is_running:
-                scene.restart(member.number)
+        for member in self.trap.dead():
+            scene.restart(member.number)
 
 
 def storm(scene):
@@ -64,12 +58,11 @@ def storm(scene):
     for group in chance.sample(cluster.groups, chance.randint(1, len(cluster.groups))):
         steps = {**(AT_THE_ROOT if group == ROOT else AT_A_HOME), **AT_BOTH}
         step = chance.choice(sorted(steps))
-        members = list(cluster.members_of(group).values()) if chance.random() < 0.4 else [cluster.members[cluster.wait_active_of(group)]]
-        dooms.append(Doom(group, f"{step} {chance.randint(1, steps[step])} kill", members, min(len(members), 2)))
+        dooms.append(Doom(group, f"{step} {chance.randint(1, steps[step])} kill", 2 if chance.random() < 0.4 else 1))
 
     def die():
         for doom in dooms:
-            doom.arm()
+            doom.trap = points.Trap(cluster.members_of(doom.group).values(), doom.line)
         deadline = time.monotonic() + STORM_S
         left = list(dooms)
         while left and time.monotonic() < deadline:
