@@ -62,13 +62,13 @@ final class TreeWorker extends Worker {
       }
     } else if ((choice < 40 && files.size() < FILES_MAX) || files.size() < 2) {
       store();
-    } else if (choice < 60) {
+    } else if (choice < 58) {
       moveFile();
-    } else if (choice < 68) {
+    } else if (choice < 64) {
       moveDirectory();
-    } else if (choice < 72) {
+    } else if (choice < 68) {
       deleteDirectory();
-    } else if (choice < 76) {
+    } else if (choice < 72) {
       String which = any();
       files.remove(which);
       delete(which);

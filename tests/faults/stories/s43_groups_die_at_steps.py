@@ -7,7 +7,7 @@ ITEM = "43"
 IN_SLICE = False
 NEEDS_CABLES = False
 NEEDS_PLANTED = True
-LIMIT_S = 1200
+LIMIT_S = 1800
 
 # The steps, and up to which passing the seed draws the one that is fatal.
 AT_THE_ROOT = {
@@ -30,9 +30,9 @@ AT_BOTH = {
     "outbox-committed": 4,
     "outbox-carried": 4,
     "outbox-answered": 4,
-    "join-committed": 2,
-    "join-carried": 2,
-    "join-answered": 2,
+    "join-committed": 1,
+    "join-carried": 1,
+    "join-answered": 1,
 }
 # So long entries have to get to other groups, before the root group dies.
 ON_THE_WAY_MS = 50

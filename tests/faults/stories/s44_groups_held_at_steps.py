@@ -1,7 +1,9 @@
 """Several groups: an active freezes, hands over or is cut from the other one at each step of an ordered operation and of a move."""
 
+import contextlib
 import threading
 
+from harness.report import Failure
 from rig import points
 from rig.groups import ROOT
 from stories.s43_groups_die_at_steps import AT_A_HOME, AT_THE_ROOT
@@ -10,9 +12,9 @@ ITEM = "44"
 IN_SLICE = False
 NEEDS_CABLES = False
 NEEDS_PLANTED = True
-LIMIT_S = 1200
+LIMIT_S = 1800
 
-AT_BOTH = {"outbox-committed": 4, "outbox-carried": 4, "join-carried": 2}
+AT_BOTH = {"outbox-committed": 4, "outbox-carried": 4, "join-carried": 1}
 
 
 def run(scene_of):
@@ -60,18 +62,23 @@ def hold(scene, group, line):
 
 
 def hand_over(scene, group, line):
-    order = threading.Thread(target=scene.cluster.admin, args=("group", "hand-over", "--group", group))
+    def order():
+        # On a busy machine the active may be another one before the order comes.
+        with contextlib.suppress(Failure):
+            scene.cluster.admin("group", "hand-over", "--group", group)
+
+    ordering = threading.Thread(target=order)
 
     def ask():
         trap, member = hold(scene, group, line)
-        order.start()
+        ordering.start()
         # The order gets there while the thread stands still.
         scene.rest(0.2)
         trap.spring()
         return member
 
     member = scene.fault(f"the active of group {group} hands over {at(line)}", ask)
-    order.join()
+    ordering.join()
     scene.cluster.wait_active_of(group, other_than=member.number)
     scene.wait_progress()
 
