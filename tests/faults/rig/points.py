@@ -3,6 +3,7 @@
 Only a program that was built for it looks.
 """
 
+import itertools
 import time
 
 from harness.report import Failure
@@ -23,9 +24,14 @@ def file_of(member):
 class Trap:
     """Lines that all members of a group look at. Only the active passes steps, whoever that is by then: on a busy machine it changes by itself."""
 
-    def __init__(self, members, *lines):
+    # Servers count the passings of each line, also of one that they have seen in an earlier trap.
+    numbers = itertools.count(1)
+
+    def __init__(self, members, line, *others, after_ms=0):
+        """The step, the passing and what is to happen; how long after it; and lines that go with this one."""
         self.members = list(members)
-        self.line = lines[0]
+        self.line = f"{line} {after_ms} trap-{next(self.numbers)}"
+        lines = [self.line, *others]
         self.ends = {member.number: member.log.stat().st_size for member in self.members}
         for member in self.members:
             file = file_of(member)

@@ -67,11 +67,10 @@ def all_steps(home):
 
 def die_at(scene, group, step, passing, others):
     """Until the active has died there and the service is back. Who it was."""
-    line = f"{step} {passing} kill" + (f" {ON_THE_WAY_MS}" if others else "")
     what = "".join(f", {word}" for word in (step, f"passing {passing}", *others))
 
     def die():
-        trap = points.Trap(scene.cluster.members_of(group).values(), line, *others)
+        trap = points.Trap(scene.cluster.members_of(group).values(), f"{step} {passing} kill", *others, after_ms=ON_THE_WAY_MS if others else 0)
         member = trap.wait_dead()
         trap.spring()
         return member.number

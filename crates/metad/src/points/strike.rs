@@ -1,12 +1,13 @@
-//! What happens at a point. The file that the environment names says it, in lines of the form `POINT NUMBER ACTION [MS]`: when the point is passed for
-//! the NUMBER-th time since the line is there,
+//! What happens at a point. The file that the environment names says it, in lines of the form `POINT NUMBER ACTION [MS [WORD]]`: when the point is passed
+//! for the NUMBER-th time with this line there,
 //!
 //! - `kill` ends the process as SIGKILL does,
 //! - `stop` freezes it as SIGSTOP does, until somebody sends SIGCONT,
 //! - `hold` keeps the thread there, until the line is gone, for two seconds at most,
 //! - `lose` loses the message that would be sent, and all further ones, until the line is gone.
 //!
-//! With MS the thread sleeps for so long before that: what it has given to others gets on its way. A line on the error output says that a point has
+//! With MS the thread sleeps for so long before that: what it has given to others gets on its way. Any WORD makes a line another one, which is counted
+//! from the beginning. A line on the error output says that a point has
 //! been reached.
 
 use super::Point;
@@ -29,7 +30,7 @@ const HOLD_MAX: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
 static FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| env::var_os(VARIABLE).map(PathBuf::from));
-/// How often each line was passed. A line that is gone is forgotten.
+/// How often each line was passed.
 static PASSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 /// The lines about the point.
