@@ -7,8 +7,7 @@
 //! - `lose` loses the message that would be sent, and all further ones, until the line is gone.
 //!
 //! With MS the thread sleeps for so long before that: what it has given to others gets on its way. Any WORD makes a line another one, which is counted
-//! from the beginning. A line on the error output says that a point has
-//! been reached.
+//! from the beginning. A line on the error output says that a point has been reached.
 
 use super::Point;
 use namespace::Namespace;
