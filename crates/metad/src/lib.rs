@@ -38,6 +38,7 @@ mod neighbours;
 mod older_answers;
 mod partition;
 pub mod peers;
+mod points;
 mod post;
 mod protocols;
 mod recover;

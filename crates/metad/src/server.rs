@@ -10,7 +10,7 @@ use crate::{
     member::GroupMember,
     older_answers,
     peers::{Identity, Peers},
-    post,
+    points, post,
     protocols::{self, Protocols},
     recover::{self, RecoverError, Recovered},
     renew, scrub,
@@ -431,6 +431,7 @@ impl MetaServer {
             for thread in threads {
                 let _ = thread.join();
             }
+            points::tell_end(&core.partition.tree().namespace);
             core.partition.member.close()
         })
         .await;

@@ -6,6 +6,9 @@ from typing import NamedTuple
 METADATA = frozenset({"create", "mkdir", "rename", "delete", "stat"})
 
 
+REFUSED = "A file that is being written cannot be renamed into a directory of another group"
+
+
 class Operation(NamedTuple):
     client: str
     thread: str
@@ -42,6 +45,12 @@ def read(path):
         # How a file is refused that exists and is still being written.
         if name == "create" and value.startswith("Failed to CREATE_FILE"):
             outcome = "exists"
+        # How a name is refused that holds a directory and not a file, or the other way round.
+        if name == "rename" and "must both be directories" in value:
+            outcome = "exists"
+        # That it is open says nobody else, so such a refusal may come at any time: docs/hadoop-differences.md.
+        if name == "rename" and REFUSED in value:
+            outcome = "refused"
         operations.append(
             Operation(path.stem, thread, name, int(begun), end if end >= 0 else None, outcome, value, tuple(arguments))
         )

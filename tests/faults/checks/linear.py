@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 # Beyond this the history cannot be judged, which is a finding: the story left too much unclear.
 WORK_MAX = 400_000
-# What an unanswered create made: learnt at its first sight.
+# What an unanswered create made: learnt at its first sight. Where a name may hold a file or a directory, what it holds begins with an f or a d.
 UNSEEN = "?"
+OPERATIONS = {"cell": ("create", "delete", "stat", "rename"), "mixed": ("create", "mkdir", "delete", "stat", "rename")}
 
 
 class TooMany(Exception):
@@ -51,7 +52,7 @@ def violations(histories):
     cells = {}
     for history in histories:
         for operation in history:
-            if operation.thread.startswith("cell-") and operation.name in ("create", "delete", "stat", "rename"):
+            if operation.name in OPERATIONS.get(operation.thread.split("-")[0], ()):
                 cells.setdefault(cell_of(operation.path), []).append(operation)
     return [f"{cell}: {sentence}" for cell, operations in sorted(cells.items()) if (sentence := check_cell(operations))]
 
@@ -67,7 +68,7 @@ def check_cell(operations):
     # At the same moment a begin comes first: that allows more orders, never fewer.
     events.sort()
     steps = [
-        Step(o.name, "unknown" if o.is_unknown else o.outcome, "" if o.is_unknown else o.value, names_of(o))
+        Step(o.name, "unknown", kind_made(o), names_of(o)) if o.is_unknown else Step(o.name, o.outcome, o.value, names_of(o))
         for o in operations
     ]
     pending, unclear, work = set(), {}, Work()
@@ -92,6 +93,11 @@ def check_cell(operations):
 def cell_of(path):
     """`cells/N`."""
     return "/".join(path.split("/")[:2])
+
+
+def kind_made(operation):
+    """What a name begins to hold by it where it may be a file or a directory."""
+    return "f" if operation.thread.startswith("mixed-") and operation.name == "create" else ""
 
 
 def names_of(operation):
@@ -158,6 +164,13 @@ def apply(state, step):
         if step.outcome != "ok" or name in tree:
             return None
         tree[name] = step.value
+    elif step.name == "mkdir":
+        # Made again, a directory is there: that is fine. Its number is learnt later.
+        is_fine = tree.get(name, "d").startswith("d")
+        if is_fine != (step.outcome == "ok"):
+            return None
+        if is_fine:
+            tree.setdefault(name, "d" + UNSEEN)
     elif step.name == "delete":
         if (name in tree) != (step.outcome == "ok"):
             return None
@@ -165,10 +178,10 @@ def apply(state, step):
     elif step.name == "stat":
         if step.outcome == "missing":
             return state if name not in tree else None
-        if tree.get(name) not in (step.value, UNSEEN):
+        if not fits(tree.get(name), step.value):
             return None
         tree[name] = step.value
-    elif step.name == "rename":
+    elif step.name == "rename" and step.outcome != "refused":
         does = name in tree and step.names[1] not in tree
         if does != (step.outcome == "ok"):
             return None
@@ -177,12 +190,18 @@ def apply(state, step):
     return frozenset(tree.items())
 
 
+def fits(known, seen):
+    return known == seen or known == UNSEEN or (known in ("f?", "d?") and known[0] == seen[0])
+
+
 def apply_unclear(state, step):
     """What it may have done; nothing at all is the same as not having happened."""
     tree = dict(state)
     name = step.names[0]
     if step.name == "create" and name not in tree:
-        tree[name] = UNSEEN
+        tree[name] = step.value + UNSEEN
+    elif step.name == "mkdir" and name not in tree:
+        tree[name] = "d" + UNSEEN
     elif step.name == "delete" and name in tree:
         del tree[name]
     elif step.name == "rename" and name in tree and step.names[1] not in tree:

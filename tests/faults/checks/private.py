@@ -7,7 +7,7 @@ differs is either something lost or something done twice, and `lost.py` and `dou
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KINDS = ("own-", "data-", "stream-")
+KINDS = ("own-", "data-", "stream-", "tree-")
 
 
 class Finding(NamedTuple):
@@ -29,7 +29,7 @@ class Thread:
     name: str
     directories: set = field(default_factory=set)
     files: dict = field(default_factory=dict)
-    # Names of which nobody knows whether they are there, because an operation on them had no clear answer.
+    # Names of which nobody knows whether they are there, nor what is below them, because an operation on them had no clear answer.
     unclear: set = field(default_factory=set)
     findings: list = field(default_factory=list)
 
@@ -42,9 +42,19 @@ class Thread:
 
     def forget(self, *paths):
         for path in paths:
-            self.files.pop(path, None)
-            self.directories.discard(path)
+            self.drop(path)
             self.unclear.add(path)
+
+    def drop(self, path):
+        """What is known of a name, and of all below it. What that was."""
+        below = f"{path}/"
+        files = [name for name in self.files if name == path or name.startswith(below)]
+        directories = {name for name in self.directories if name == path or name.startswith(below)}
+        self.directories -= directories
+        return {name: self.files.pop(name) for name in files}, directories
+
+    def is_unclear(self, path):
+        return any(path == name or path.startswith(f"{name}/") for name in self.unclear)
 
     def mkdir(self, operation):
         if operation.outcome == "ok":
@@ -88,8 +98,10 @@ class Thread:
     def rename(self, operation):
         source, target = operation.arguments
         if operation.outcome == "ok":
-            if source in self.files:
-                self.files[target] = self.files.pop(source)
+            files, directories = self.drop(source)
+            self.files |= {target + name[len(source) :]: file for name, file in files.items()}
+            self.directories |= {target + name[len(source) :] for name in directories}
+            self.unclear |= {target + name[len(source) :] for name in self.unclear if name.startswith(f"{source}/")}
         elif operation.is_unknown:
             self.forget(source, target)
         else:
@@ -97,14 +109,42 @@ class Thread:
 
     def delete(self, operation):
         if operation.outcome == "ok":
-            self.files.pop(operation.path, None)
+            self.drop(operation.path)
         elif operation.is_unknown:
             self.forget(operation.path)
         else:
-            self.says("doubled", operation, "the file was there")
+            self.says("doubled", operation, "it was there")
+
+    def concat(self, operation):
+        target, size, checksum, *sources = operation.arguments
+        if operation.is_unknown:
+            return self.forget(target, *sources)
+        if operation.outcome != "ok":
+            self.says("lost", operation, "all its files were acknowledged")
+            return self.forget(*sources)
+        for source in sources:
+            self.drop(source)
+        if file := self.files.get(target):
+            file.size, file.sum = int(size), checksum
+
+    def list(self, operation):
+        if operation.is_unknown or self.is_unclear(operation.path):
+            return
+        if operation.outcome == "missing":
+            return self.says("lost", operation, "the directory was acknowledged")
+        if operation.outcome == "twice":
+            return self.says("doubled", operation, "one name twice")
+        above = f"{operation.path}/"
+        known = {name[len(above) :] for name in (*self.files, *self.directories) if name.startswith(above)}
+        known = {name for name in known if "/" not in name}
+        found = set(filter(None, operation.value.split(",")))
+        for name in sorted(known - found):
+            self.findings.append(Finding("lost", f"{name} is not listed: {operation}"))
+        for name in sorted(name for name in found - known if not self.is_unclear(above + name)):
+            self.findings.append(Finding("doubled", f"{name} is listed, but nobody made it or it was moved or deleted: {operation}"))
 
     def stat(self, operation):
-        if operation.is_unknown or operation.path in self.unclear:
+        if operation.is_unknown or self.is_unclear(operation.path):
             return
         file = self.files.get(operation.path)
         if file and operation.outcome == "missing":
@@ -127,7 +167,7 @@ class Thread:
         for path, file in self.files.items():
             self.compare_file(path, file, listing.get(path))
         for path, entry in listing.items():
-            if not (path in self.files or path in self.directories or path in self.unclear):
+            if not (path in self.files or path in self.directories or self.is_unclear(path)):
                 self.findings.append(Finding("doubled", f"{path} is there, but nobody made it or it was deleted: {entry}"))
 
     def compare_file(self, path, file, entry):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from checks import doubled, epochs, errors, linear, lost, outage, stages
+from checks import blocks, doubled, epochs, errors, gaps, linear, lost, outage, stages, trees
 from checks.history import Entry, Operation
 
 
@@ -133,6 +133,134 @@ class Others(unittest.TestCase):
         history = [told("own-1", "stat", (end - 1) * millisecond, end * millisecond, "ok", "x") for end in ends]
         seen = outage.of(history, 4 * millisecond, 506 * millisecond)
         self.assertEqual(seen.gap_ms, 500)
+
+
+
+class Mixed(unittest.TestCase):
+    """Names that hold a file or a directory."""
+
+    def found(self, *history):
+        return len(linear.violations([[told("mixed-1", name, *others, value=value) for name, *others, value in history]]))
+
+    def test_a_directory_may_be_made_again_and_is_seen_with_one_number(self):
+        made = [("mkdir", 0, 1, "ok", "mixed/0/a/it", ""), ("mkdir", 2, 3, "ok", "mixed/0/a/it", ""), ("stat", 4, 5, "ok", "mixed/0/a/it", "d7")]
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "d7")), 0)
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "d8")), 1)
+        self.assertEqual(self.found(*made, ("stat", 6, 7, "ok", "mixed/0/a/it", "f7")), 1)
+
+    def test_a_name_holds_one_of_both(self):
+        made = ("create", 0, 1, "ok", "mixed/0/a/it", "f7")
+        self.assertEqual(self.found(made, ("mkdir", 2, 3, "exists", "mixed/0/a/it", "")), 0)
+        self.assertEqual(self.found(made, ("mkdir", 2, 3, "ok", "mixed/0/a/it", "")), 1)
+        self.assertEqual(self.found(("mkdir", 0, 1, "ok", "mixed/0/a/it", ""), ("create", 2, 3, "ok", "mixed/0/a/it", "f7")), 1)
+
+    def test_a_directory_is_renamed_to_a_free_name_only(self):
+        made = ("mkdir", 0, 1, "ok", "mixed/0/a/it", "")
+        moved = ("rename", 2, 3, "ok", "mixed/0/a/it", "mixed/0/b/it", "")
+        self.assertEqual(self.found(made, moved, ("create", 4, 5, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(made, moved, ("create", 4, 5, "ok", "mixed/0/b/it", "f7")), 1)
+        self.assertEqual(self.found(made, ("create", 2, 3, "ok", "mixed/0/b/it", "f7"), moved), 1)
+
+    def test_a_refused_rename_changes_nothing(self):
+        made = [("create", 0, 1, "ok", "mixed/0/a/it", "f7"), ("rename", 2, 3, "refused", "mixed/0/a/it", "mixed/0/b/it", "")]
+        self.assertEqual(self.found(*made, ("stat", 4, 5, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(*made, ("stat", 4, 5, "ok", "mixed/0/b/it", "f7")), 1)
+
+    def test_what_an_unanswered_call_has_made_is_of_its_kind(self):
+        file = ("create", 0, None, "error:X", "mixed/0/a/it", "")
+        self.assertEqual(self.found(file, ("stat", 2, 3, "ok", "mixed/0/a/it", "f7")), 0)
+        self.assertEqual(self.found(file, ("stat", 2, 3, "ok", "mixed/0/a/it", "d7")), 1)
+        directory = ("mkdir", 0, None, "error:X", "mixed/0/a/it", "")
+        self.assertEqual(self.found(directory, ("stat", 2, 3, "ok", "mixed/0/a/it", "d7")), 0)
+        self.assertEqual(self.found(directory, ("stat", 2, 3, "ok", "mixed/0/a/it", "f7")), 1)
+
+
+class Trees(unittest.TestCase):
+    """Threads that rename and delete directories with what is in them."""
+
+    def history(self, *more):
+        return [
+            told("tree-1", "mkdir", 0, 1, "ok", "tree-1"),
+            told("tree-1", "mkdir", 2, 3, "ok", "tree-1/d"),
+            told("tree-1", "create", 4, 5, "ok", "tree-1/d/f", value="7"),
+            told("tree-1", "close", 6, 7, "ok", "tree-1/d/f", "3", "abc"),
+            told("tree-1", "rename", 8, 9, "ok", "tree-1/d", "tree-1/n"),
+            *more,
+        ]
+
+    def found(self, history, listing):
+        return lost.violations([history], listing), doubled.violations([history], listing)
+
+    def test_a_directory_takes_along_what_is_in_it(self):
+        listing = {"tree-1": Entry(True, "1", 0, "0"), "tree-1/n": Entry(True, "2", 0, "0"), "tree-1/n/f": Entry(False, "7", 3, "abc")}
+        self.assertEqual(self.found(self.history(), listing), ([], []))
+        listing["tree-1/d"] = Entry(True, "2", 0, "0")
+        gone, twice = self.found(self.history(), listing)
+        self.assertEqual((len(gone), len(twice)), (0, 1))
+        del listing["tree-1/d"], listing["tree-1/n/f"]
+        gone, twice = self.found(self.history(), listing)
+        self.assertEqual((len(gone), len(twice)), (1, 0))
+
+    def test_what_a_listing_leaves_out_or_has_too_much_is_found(self):
+        for names, wanted in (("f", (0, 0)), ("", (1, 0)), ("f,g", (0, 1))):
+            gone, twice = self.found(self.history(told("tree-1", "list", 10, 11, "ok", "tree-1/n", value=names)), None)
+            self.assertEqual((len(gone), len(twice)), wanted)
+
+    def test_nothing_is_said_of_what_is_below_an_unclear_name(self):
+        history = self.history(told("tree-1", "rename", 10, None, "error:X", "tree-1/n", "tree-1/o"))
+        for name in ("tree-1/n", "tree-1/o"):
+            listing = {"tree-1": Entry(True, "1", 0, "0"), name: Entry(True, "2", 0, "0"), f"{name}/f": Entry(False, "7", 3, "abc")}
+            self.assertEqual(self.found(history, listing), ([], []))
+
+    def test_joined_files_are_one(self):
+        history = self.history(told("tree-1", "create", 10, 11, "ok", "tree-1/n/g", value="8"))
+        history += [told("tree-1", "close", 12, 13, "ok", "tree-1/n/g", "2", "de")]
+        history += [told("tree-1", "concat", 14, 15, "ok", "tree-1/n/f", "5", "abcde", "tree-1/n/g")]
+        listing = {"tree-1": Entry(True, "1", 0, "0"), "tree-1/n": Entry(True, "2", 0, "0"), "tree-1/n/f": Entry(False, "7", 5, "abcde")}
+        self.assertEqual(self.found(history, listing), ([], []))
+        listing["tree-1/n/g"] = Entry(False, "8", 2, "de")
+        gone, twice = self.found(history, listing)
+        self.assertEqual((len(gone), len(twice)), (0, 1))
+
+
+class Blocks(unittest.TestCase):
+    def test_each_block_is_where_it_should_be(self):
+        one = blocks.Block("/a", False, 1, 1001, 10)
+        self.assertEqual(blocks.violations([one], {"data-1": {(1, 1001, 10)}}), [])
+
+    def test_what_is_astray_is_found(self):
+        one, same = blocks.Block("/a", False, 1, 1001, 10), blocks.Block("/b", False, 1, 1001, 10)
+        self.assertEqual(len(blocks.violations([one], {"data-1": {(1, 1000, 10)}})), 1)
+        self.assertEqual(len(blocks.violations([one], {"data-1": {(1, 1001, 10), (2, 1002, 5)}})), 1)
+        self.assertEqual(len(blocks.violations([one, same], {"data-1": {(1, 1001, 10)}})), 1)
+
+    def test_the_last_block_of_an_open_file_may_be_nowhere(self):
+        open_file = [blocks.Block("/a", True, 1, 1001, 10), blocks.Block("/a", True, 2, 1002, 0)]
+        self.assertEqual(blocks.violations(open_file, {"data-1": {(1, 1001, 10)}}), [])
+        self.assertEqual(len(blocks.violations(open_file, {"data-1": set()})), 1)
+
+
+class TreesApart(unittest.TestCase):
+    def end(self, own="1:7", digest="aa", dix="5", directories="bb"):
+        return f"failpoint end: at 1:1 00, directories at 1 00\nfailpoint end: at {own} {digest}, directories at {dix} {directories}\n"
+
+    def test_equal_trees_are_fine(self):
+        one, other = {"m1": self.end(), "m2": self.end()}, {"m3": self.end(own="4:9", digest="cc")}
+        self.assertEqual(trees.violations([one, other]), [])
+
+    def test_what_differs_is_found(self):
+        one = {"m1": self.end()}
+        for other in (self.end(digest="cc"), self.end(own="1:8", directories="cc"), self.end(own="1:8", dix="6"), ""):
+            self.assertEqual(len(trees.violations([{**one, "m2": other}])), 1)
+        self.assertEqual(len(trees.violations([one, {"m3": self.end(own="4:9", directories="cc")}])), 1)
+
+
+class Gaps(unittest.TestCase):
+    def test_faults_of_one_kind_are_told_together(self):
+        felt = [{"fault": f"kill -9 of m{number} of group 2", "gap_ms": number * 10, "slowest_ms": 5} for number in (1, 2, 3, 4)]
+        kind, total = gaps.sentences(felt)
+        self.assertIn("m* of group *: p50 20, p90 40, max 40 ms", kind)
+        self.assertIn("all faults", total)
 
 
 if __name__ == "__main__":

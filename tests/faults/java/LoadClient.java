@@ -9,11 +9,12 @@ import org.apache.hadoop.fs.Path;
  * A stock client that loads a cluster without pause and writes down what it was told, whatever happens to the cluster.
  *
  * <pre>
- * LoadClient load ROOT HISTORY SEED OWN CELL DATA STREAM PAUSE-US   until standard input ends
- * LoadClient dump ROOT FILE                                         the whole tree with sizes and checksums
+ * LoadClient load ROOT HISTORY SEED OWN CELL DATA STREAM PAUSE-US TREE MIXED   until standard input ends
+ * LoadClient dump ROOT FILE                                                    the whole tree with sizes and checksums
+ * LoadClient blocks ROOT FILE                                                  the blocks of all its files
  * </pre>
  *
- * <p>The cluster is the one that the configuration on the class path names. OWN, CELL, DATA and STREAM are counts of
+ * <p>The cluster is the one that the configuration on the class path names. OWN, CELL, DATA, STREAM, TREE and MIXED are counts of
  * threads of each kind; each class says what its kind does. PAUSE-US is the rest between two operations of a thread.
  */
 public final class LoadClient {
@@ -32,6 +33,9 @@ public final class LoadClient {
         case "dump":
           Dump.write(fs, root, java.nio.file.Path.of(words[2]));
           break;
+        case "blocks":
+          Blocks.write(fs, root, java.nio.file.Path.of(words[2]));
+          break;
         default:
           throw new IllegalArgumentException("unknown command " + words[0]);
       }
@@ -48,6 +52,8 @@ public final class LoadClient {
     int cell = Integer.parseInt(words[5]);
     int data = Integer.parseInt(words[6]);
     int stream = Integer.parseInt(words[7]);
+    int tree = Integer.parseInt(words[9]);
+    int mixed = Integer.parseInt(words[10]);
     List<Worker> workers = new ArrayList<>();
     for (int i = 0; i < own; i++) {
       workers.add(new OwnWorker(fs, root, history, "own-" + seed + "-" + i, seed * 1_000 + i));
@@ -60,6 +66,12 @@ public final class LoadClient {
     }
     for (int i = 0; i < stream; i++) {
       workers.add(new StreamWorker(fs, root, history, "stream-" + seed + "-" + i, seed * 1_000 + 300 + i));
+    }
+    for (int i = 0; i < tree; i++) {
+      workers.add(new TreeWorker(fs, root, history, "tree-" + seed + "-" + i, seed * 1_000 + 400 + i));
+    }
+    for (int i = 0; i < mixed; i++) {
+      workers.add(new MixedWorker(fs, root, history, "mixed-" + seed + "-" + i, seed * 1_000 + 500 + i));
     }
     for (Worker worker : workers) {
       worker.start(pauseUs);

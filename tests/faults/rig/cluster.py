@@ -12,7 +12,7 @@ from harness.cluster import toml
 from harness.process import Process
 from harness.report import Failure
 
-from . import conf
+from . import conf, points
 from .zookeeper import ZooKeeper
 
 READY_S = 90
@@ -112,7 +112,7 @@ class Member:
         self.begun_at = self.log.stat().st_size if self.log.exists() else 0
         self.serving, self.read_up_to = None, self.begun_at
         self.log.touch()
-        self.process = Process(self.name, command, self.log)
+        self.process = Process(self.name, command, self.log, points.environment(self))
 
     def health(self, timeout=0.5):
         """What it says of itself; None when it says nothing."""

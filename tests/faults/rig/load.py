@@ -18,6 +18,9 @@ class Size(NamedTuple):
     data: int = 2
     stream: int = 1
     pause_us: int = 2000
+    # Threads with a tree of directories each, and threads that share names of files and of directories: in stories of several groups.
+    tree: int = 0
+    mixed: int = 0
 
 
 class Java:
@@ -79,7 +82,7 @@ class Load:
 
 
 def stock(java, conf, root, seed, size):
-    words = [seed, size.own, size.cell, size.data, size.stream, size.pause_us]
+    words = [seed, size.own, size.cell, size.data, size.stream, size.pause_us, size.tree, size.mixed]
     return lambda history: java.command(conf, "load", root, history, *words)
 
 
@@ -88,8 +91,8 @@ def native(clover, conf, root, seed, size):
     return lambda history: [clover, "bench", "load", "--conf", conf, "--history", history, *words]
 
 
-def dump(java, conf, root, file, log):
-    """The namespace as it is now."""
-    process = Process("dump", java.command(conf, "dump", root, file), log)
+def dump(java, conf, root, file, log, what="dump"):
+    """The namespace as it is now, or with "blocks" all blocks of its files."""
+    process = Process(what, java.command(conf, what, root, file), log)
     if process.wait_gone(600) != 0:
         raise Failure(f"the namespace cannot be listed:\n{process.tail()}")

@@ -7,10 +7,10 @@ import resource
 import time
 from pathlib import Path
 
-from checks import doubled, epochs, errors, history, linear, lost, outage, stages
+from checks import blocks, doubled, epochs, errors, gaps, history, linear, lost, outage, stages, trees
 from harness.report import Failure
 
-from . import conf, load
+from . import conf, load, replicas
 from .cluster import Cluster
 from .groups import GroupsCluster
 
@@ -18,6 +18,8 @@ from .groups import GroupsCluster
 FELT_S = 60
 ROOT = "/faults"
 CHECK_BYTES = 3 << 30
+# Until data servers have deleted what no file has any more.
+BLOCKS_S = 60
 
 
 @dataclasses.dataclass
@@ -57,6 +59,7 @@ class Scene:
         place = (options.clover, options.network, self.directory / "cluster", options.zookeeper_jars)
         keys = {"members": members, "data": data, "meta_keys": meta_keys}
         self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
+        self.has_groups = groups > 1
         self.loads = []
         self.faults = []
         self.takeovers = []
@@ -100,6 +103,8 @@ class Scene:
     def start_load(self, name="hadoop", provider="configured", size=None, first=None, **properties):
         """A stock client begins, and has some operations behind it when this returns."""
         size = size or self.options.size
+        if self.has_groups:
+            size = size._replace(tree=size.tree or 2, mixed=size.mixed or (1 if self.options.is_slice else 2))
         words = (self.options.java, self.conf(provider, first, **properties), ROOT, self.load_seed(), size)
         return self.begin(name, load.stock(*words))
 
@@ -179,9 +184,32 @@ class Scene:
         self.keep_takeovers()
         listing = self.directory / "clients" / "namespace.txt"
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
+        astray = self.blocks_astray() + self.trees_apart() if self.has_groups else []
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
-            return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms)
+            return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms, astray)
+
+    def trees_apart(self):
+        """Ends all servers, which say how their trees are if they were built for stories."""
+        if self.cluster.clover != self.options.planted:
+            return []
+        self.cluster.wait_settled()
+        for member in self.cluster.members.values():
+            member.process.popen.terminate()
+        for member in self.cluster.members.values():
+            member.process.end()
+        return trees.violations(self.cluster.logs_by_group())
+
+    def blocks_astray(self):
+        """What is wrong with the blocks on the disks, once the servers have had time for what they do about that later."""
+        listing = self.directory / "clients" / "blocks.txt"
+        deadline = time.monotonic() + BLOCKS_S
+        while True:
+            load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "blocks.log", "blocks")
+            found = blocks.violations(blocks.read_listing(listing), replicas.on_disk(self.cluster))
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(1)
 
 
 @contextlib.contextmanager
@@ -207,9 +235,13 @@ class Verdict:
     worst_ms: float
     goal_ms: float | None
     takeovers: list
+    # What is wrong with blocks and trees, in stories that look at them.
+    astray: list
+    # Whether there are so many faults that their kinds are told.
+    has_kinds: bool
 
     @classmethod
-    def of(cls, scene, histories, listing, allowed, goal_ms):
+    def of(cls, scene, histories, listing, allowed, goal_ms, astray):
         felt, worst = [], 0.0
         for index, fault in enumerate(scene.faults):
             for client in histories:
@@ -232,15 +264,19 @@ class Verdict:
             worst_ms=worst,
             goal_ms=goal_ms,
             takeovers=scene.takeovers,
+            astray=astray,
+            has_kinds=scene.has_groups,
         )
 
     def tell(self, say):
         for row in self.felt:
             say(f"felt by {row['client']}: {row['gap_ms']} ms without service (slowest call {row['slowest_ms']} ms) after {row['fault']}")
+        for sentence in gaps.sentences(self.felt) if self.has_kinds else []:
+            say(f"gaps after {sentence}")
         for takeover in self.takeovers:
             say("takeover: " + stages.sentence(takeover))
         found_by_kind = {"lost": self.lost, "doubled": self.doubled, "error": self.errors, "order": self.disorder}
-        for what, found in {**found_by_kind, "epoch": self.epochs}.items():
+        for what, found in {**found_by_kind, "epoch": self.epochs, "astray": self.astray}.items():
             for sentence in found[:8]:
                 say(f"{what}: {sentence}")
             if len(found) > 8:
@@ -249,13 +285,13 @@ class Verdict:
     def summary(self):
         return (
             f"{self.operations} operations, lost {len(self.lost)}, doubled {len(self.doubled)}, errors {len(self.errors)}, "
-            f"out of order {len(self.disorder)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
+            f"out of order {len(self.disorder)}, astray {len(self.astray)}, epochs with two actives {len(self.epochs)}, worst outage {self.worst_ms:.0f} ms"
             + (f" of {self.goal_ms:.0f}" if self.goal_ms is not None else "")
         )
 
     def judge(self):
         """Raises where something is not as it must be."""
-        if self.lost or self.doubled or self.errors or self.disorder or self.epochs:
+        if self.lost or self.doubled or self.errors or self.disorder or self.epochs or self.astray:
             raise Failure(self.summary())
         if self.goal_ms is not None and self.worst_ms > self.goal_ms:
             raise Failure(f"{self.summary()}: longer than it may be")

@@ -12,11 +12,12 @@ use crate::{
         turn::{TURN_NS_MAX, Turn},
     },
     peers::Secret,
+    points::{self, Point},
 };
 use base::{Epoch, FsError, GroupId, Sn, directory_log::Entry};
 use dirlog::root::{self, ReadLog};
 use env::pulse;
-use namespace::Edit;
+use namespace::{Edit, ops::Body};
 use rpc::{Call, Replier};
 use std::{
     sync::{
@@ -108,6 +109,7 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
         )));
     }
     if let Some(visible) = after.visible {
+        points::pass(Point::RootVisible);
         partition.commit.advance_directories(visible);
     }
     directories.want_reads(after.reads);
@@ -170,6 +172,8 @@ fn apply_one(turn: &mut Turn<'_>, epoch: Epoch, entry: &Entry) -> Result<(), Str
         .map_err(|error| format!("entry {} of the directory log cannot be read: {error}", entry.dix))?;
     let planned = turn.plan_own(|namespace, context, _| namespace.follow(context, &change, entry.point()));
     turn.apply(planned.map_err(|error| error.to_string())?);
+    points::pass(Point::HomeApplied);
+    points::pass_if(Point::MoveRelayed, || matches!(change.body, Body::MoveFile(_)));
     turn.partition().directories.on_applied(epoch, turn.applied(), entry.dix);
     Ok(())
 }

@@ -5,13 +5,14 @@ use super::{
     step::{After, Input, Send, Shown, settings},
     waiting::{WaitingCalls, name_of},
 };
+use crate::points::{self, Point};
 use base::{
     Epoch, GroupId, Moment, Sn,
     directory_log::{Dix, Mark},
 };
 use bytes::BytesMut;
 use dirlog::{
-    Ask, CallId, Entry, Home, ToGroup,
+    Ask, CallId, Entry, Home, ToGroup, ToRoot,
     home::{self, CallKind, Verdict},
     wire,
 };
@@ -155,6 +156,7 @@ impl HomeSide {
                     let fact = questions::encode_answers(tree.directory_log().dix, answers).into();
                     // Whatever becomes of it, the machine tells the root group, or names the ask again.
                     let _ = self.home.hold(now, permit, ask.ask, fact, tree.applied().sn.0);
+                    points::pass(Point::HomeHeld);
                 }
                 None => self.home.in_the_way(ask.ask),
             }
@@ -179,9 +181,11 @@ impl HomeSide {
             Input::Proved(began) => home::Input::Proved { began },
             Input::Tick => home::Input::Tick,
             Input::Committed(sn) => {
+                let before = self.committed;
                 while let Some((_, dix)) = self.uncommitted.pop_front_if(|(at, _)| *at <= sn) {
                     self.committed = dix;
                 }
+                points::pass_if(Point::HomeRelayed, || self.committed > before);
                 home::Input::Committed { own: sn.0, applied: self.committed }
             }
             Input::Root(_) => return,
@@ -193,7 +197,9 @@ impl HomeSide {
             let effects = self.home.step(now, home::Input::Forget(name));
             self.carry_out(now, effects, send, after);
         }
+        let received = self.home.last_received();
         let effects = self.home.step(now, input);
+        points::pass_if(Point::HomeReceived, || self.home.last_received() > received);
         self.carry_out(now, effects, send, after);
         after.deadline = self.home.deadline();
         let is_wanted = !self.to_apply.is_empty() || !self.asks.is_empty();
@@ -214,6 +220,7 @@ impl HomeSide {
         // Those of this step are all that are wanted.
         self.asks = asks;
         for message in messages {
+            points::pass_if(Point::HomeTold, || matches!(message, ToRoot::Held { .. }));
             let mut bytes = BytesMut::new();
             wire::encode_to_root(&message, &mut bytes);
             send(GroupId::ROOT, bytes.freeze());

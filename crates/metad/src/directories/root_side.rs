@@ -5,10 +5,11 @@ use super::{
     asked::{AskedOps, Known, asks_of},
     step::{After, Input, Send, Shown, settings},
 };
+use crate::points::{self, Point};
 use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
 use bytes::{Bytes, BytesMut};
 use dirlog::{
-    Mark, OpId, Root,
+    Mark, OpId, Root, ToGroup,
     root::{self, Decided, Planning, Recovered},
     wire,
 };
@@ -92,6 +93,7 @@ impl RootSide {
         sn: Sn,
         now: Moment,
     ) -> Option<Edit> {
+        points::pass(Point::RootPlanned);
         let (visible, dropped) = (self.root.visible(), self.dropped);
         let name = op.unwrap_or_else(|| {
             self.last_op += 1;
@@ -185,7 +187,10 @@ impl RootSide {
             Input::Proved(began) => root::Input::Proved { began },
             Input::Tick => root::Input::Tick,
             Input::Committed(sn) => match self.take_committed(sn) {
-                Some(dix) => root::Input::Committed(dix),
+                Some(dix) => {
+                    points::pass(Point::RootCommitted);
+                    root::Input::Committed(dix)
+                }
                 None => return,
             },
             Input::Home(_) => return,
@@ -215,11 +220,14 @@ impl RootSide {
         for op in refused {
             after.refused.extend(self.asked.end(op));
         }
+        let mut has_entries = false;
         for (group, message) in messages {
+            has_entries |= matches!(&message, ToGroup::Append { entries, .. } if !entries.is_empty());
             let mut bytes = BytesMut::new();
             wire::encode_to_group(&message, &mut bytes);
             send(group, bytes.freeze());
         }
+        points::pass_if(Point::RootSent, || has_entries);
         after.visible = after.visible.max(visible);
         after.prove |= prove;
         after.reads.extend(read);

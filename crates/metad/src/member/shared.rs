@@ -9,6 +9,7 @@ use crate::{
     ended::Ended,
     fatal::Fatal,
     peers::{Peers, letter::Letter},
+    points::{self, Point},
     settle::Unsettled,
     watch::Threads,
 };
@@ -173,6 +174,12 @@ impl Shared {
     pub fn send(&self, to: MemberId, message: Message) {
         let says_it_lives = matches!(message, Message::Beacon { .. } | Message::Grant { .. });
         if says_it_lives && !self.watched.may_speak(self.env.clock.moment()) {
+            return;
+        }
+        if points::is_lost(
+            Point::LogSent,
+            || matches!(&message, Message::Append(append) if !append.entries.is_empty()),
+        ) {
             return;
         }
         if let Some(peers) = self.peers.get() {

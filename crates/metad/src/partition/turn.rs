@@ -1,7 +1,11 @@
 //! The writer's turn: a batch of operations under one lock, planned and applied one after the other.
 
 use super::Partition;
-use crate::{older_answers::Older, settle::tell_ahead};
+use crate::{
+    older_answers::Older,
+    points::{self, Point},
+    settle::tell_ahead,
+};
 use ::blocks::Location;
 use base::{
     Block, CallOrigin, Caller, EntryKind, Epoch, FsError, FsResult, GroupId, InodeId, LogPoint, Moment, Sn,
@@ -14,6 +18,7 @@ use group::Proposal;
 use namespace::{
     Applied, BlockChange, BlockFacts, Context, Edit, Looks, Namespace, Renewals, RetryLookup, Watch,
     older_calls::Noted,
+    ops::Body,
     questions::{Question, Told},
     shares::{Lack, Room},
 };
@@ -261,6 +266,10 @@ impl<'a> Turn<'a> {
         self.rests_on = self.rests_on.and(self.tree.rests_on_directories(edit));
         self.tell_news(|| Noted::edit(at.sn, edit));
         let mut applied = self.tree.apply_own(at, edit);
+        points::pass_if(
+            Point::MoveOrdered,
+            || matches!(&edit.body, Body::Ordered(ordered) if matches!(*ordered.change, Body::MoveFile(_))),
+        );
         self.scratch.clear();
         edit.encode(&mut self.scratch);
         self.entries.push((EntryKind::Operation, Bytes::copy_from_slice(&self.scratch)));

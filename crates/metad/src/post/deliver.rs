@@ -6,7 +6,10 @@
 //! A question begins with the first message that is not known to be carried out: the other group relies on that.
 
 use super::ways::{Question, Ways};
-use crate::partition::Partition;
+use crate::{
+    partition::Partition,
+    points::{self, Point},
+};
 use base::GroupId;
 use bytes::Bytes;
 use namespace::{Planned, ops::note_carried_out};
@@ -70,12 +73,16 @@ async fn deliver(partition: Arc<Partition>, ways: Arc<Ways>, group: GroupId) {
         if messages.is_empty() {
             return;
         }
+        points::pass(Point::OutboxCommitted);
+        points::pass_if(Point::JoinCommitted, || has_join(&partition, group, last));
         let question = Question { messages, ..Question::default() };
         let (carried_out, trouble) = match ways.ask(group, question).await {
             Ok(answer) => (answer.carried_out(), answer.trouble),
             Err(reason) => (0, Some(reason)),
         };
         if carried_out > noted {
+            points::pass(Point::OutboxAnswered);
+            points::pass_if(Point::JoinAnswered, || has_join(&partition, group, carried_out));
             noted = carried_out;
             note(&partition, group, carried_out);
             pause = PAUSE;
@@ -107,6 +114,13 @@ fn committed_messages(partition: &Partition, group: GroupId, after: u64) -> (Vec
         messages.push(encoded);
     }
     (messages, last)
+}
+
+/// Whether a message to the group that waits is about files that were joined, up to number `last`.
+fn has_join(partition: &Partition, group: GroupId, last: u64) -> bool {
+    let tree = partition.tree();
+    let mut sent = tree.namespace.messages_to(group).take_while(|message| message.number <= last);
+    sent.any(|message| points::has_join(message))
 }
 
 /// Notes in the own log what the other group has carried out.

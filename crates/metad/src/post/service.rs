@@ -1,7 +1,14 @@
 //! Carries out what other groups' actives send, and tells them where blocks of this group's pool are, and what only this group knows of its directories.
 
 use super::ways::{elsewhere, is_proved};
-use crate::{allowances::serve, client_protocol::decode, core::Core, datanodes::wire, partition::turn::Turn};
+use crate::{
+    allowances::serve,
+    client_protocol::decode,
+    core::Core,
+    datanodes::wire,
+    partition::turn::Turn,
+    points::{self, Point},
+};
 use ::blocks::Reader;
 use base::{Block, BlockId, GroupId, InodeId};
 use bytes::Bytes;
@@ -140,8 +147,13 @@ fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply
         break;
     }
     let carried_out = Some(turn.namespace().carried_out_of(from));
+    let has_join = messages.iter().any(points::has_join);
     turn.after_commit(move |committed| match committed {
-        Ok(()) => reply.ok(&PostResponseProto { carried_out, trouble, ..Default::default() }),
+        Ok(()) => {
+            points::pass(Point::OutboxCarried);
+            points::pass_if(Point::JoinCarried, || has_join);
+            reply.ok(&PostResponseProto { carried_out, trouble, ..Default::default() });
+        }
         // The next active knows.
         Err(_) => reply.ok(&elsewhere()),
     });
