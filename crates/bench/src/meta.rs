@@ -3,10 +3,11 @@
 //! A closed loop: each of C connections keeps K calls in flight. The same bytes go to Clover and to Hadoop, and the
 //! time that a server spends on an operation is read from the kernel's account of its process, so the figures of two
 //! servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a process of its
-//! own, that answers without doing anything.
+//! own, that answers without doing anything. With `--members` and `--groups` it launches what it measures.
 
 mod cpu;
 mod group;
+mod groups;
 mod lane;
 mod report;
 mod workload;
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long)]
     target: Option<String>,
     /// What to measure; several are measured one after another.
-    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    #[arg(long, value_enum, value_delimiter = ',', required_unless_present = "groups")]
     op: Vec<Op>,
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
@@ -64,6 +65,8 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     group: Box<group::GroupArgs>,
+    #[command(flatten)]
+    groups: groups::GroupsArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,7 +82,10 @@ pub enum Op {
     Open,
     Stat,
     List,
+    /// Of a file; where there are several groups, to another directory of its home.
     Rename,
+    /// Of a file, to a directory of another home.
+    RenameAcross,
     Delete,
 }
 
@@ -91,6 +97,10 @@ impl Op {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime::block_on(async move {
+        if args.groups.are_asked_for() {
+            let failed = groups::run(&args).await?;
+            return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
         if args.group.is_asked_for() {
             let failed = group::run(&args).await?;
             return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
@@ -110,6 +120,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn measure(args: &Args, op: Op) -> anyhow::Result<Report> {
+    if op == Op::RenameAcross {
+        bail!("one server has one home: {} wants --groups", op.name());
+    }
     let mut null_server = None;
     let target = match (&args.target, op) {
         (Some(target), _) => target.clone(),
@@ -223,7 +236,7 @@ impl Session {
             });
             lanes.spawn(async move {
                 let lane = lane::Lane::open(address, &user, number, in_flight, work).await?;
-                lane.run_until(&next, start + length, pace).await
+                lane.run_until(&next, u64::MAX, start + length, pace).await
             });
         }
         let mut outcome = lane::Outcome::default();
