@@ -25,6 +25,7 @@ use report::{Cell, Doors};
 use serde_json::json;
 use stage::{Decider, Kind, Stage};
 use std::{
+    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -57,7 +58,18 @@ const JVM_WARM_UP: u32 = 3;
 /// What was left out, and why.
 struct LeftOut {
     kind: Kind,
+    /// `None`: all operations, in this round and those after it.
+    op: Option<Op>,
     why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.op {
+            Some(op) => write!(f, "{} of {} in one round: {}", op.name(), self.kind, self.why),
+            None => write!(f, "{}: {}", self.kind, self.why),
+        }
+    }
 }
 
 struct Bench<'a> {
@@ -69,7 +81,7 @@ struct Bench<'a> {
     left_out: Vec<LeftOut>,
 }
 
-/// Whether an operation failed.
+/// Returns whether anything has failed.
 pub async fn run(args: &Args) -> anyhow::Result<bool> {
     let dir = std::path::absolute(&args.group.work_dir)?;
     if dir.exists() {
@@ -98,7 +110,8 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
     }
     outcome?;
     bench.tell();
-    Ok(bench.cells.iter().any(|cell| cell.errors() > 0.0))
+    let has_failed = bench.left_out.iter().any(|left| left.op.is_some());
+    Ok(has_failed || bench.cells.iter().any(|cell| cell.errors() > 0.0))
 }
 
 impl Bench<'_> {
@@ -147,8 +160,14 @@ impl Bench<'_> {
         rates.fold(f64::INFINITY, f64::min)
     }
 
-    /// Lays a shape out, measures it, and ends it. `offered` is the rate for each operation. A shape that does not come
-    /// up is left out; what it does afterwards must go well.
+    fn leave_out(&mut self, kind: Kind, op: Option<Op>, why: String) {
+        let left = LeftOut { kind, op, why };
+        eprintln!("left out: {left}");
+        self.left_out.push(left);
+    }
+
+    /// Lays a shape out, measures it, and ends it. `offered` is the rate for each operation. What does not go is left out,
+    /// and told.
     async fn visit(
         &mut self,
         kind: Kind,
@@ -156,12 +175,11 @@ impl Bench<'_> {
         round: u32,
         offered: Option<&[f64]>,
     ) -> anyhow::Result<()> {
-        if self.left_out.iter().any(|left| left.kind == kind) {
+        if self.left_out.iter().any(|left| left.kind == kind && left.op.is_none()) {
             return Ok(());
         }
         if let Some(why) = room::obstacle(kind, room::available()) {
-            eprintln!("{kind} is left out: {why}");
-            self.left_out.push(LeftOut { kind, why });
+            self.leave_out(kind, None, why);
             return Ok(());
         }
         let name = kind.to_string().to_lowercase().replace(' ', "-");
@@ -170,20 +188,20 @@ impl Bench<'_> {
         let stage = match self.lay_out(kind, &dir, zookeeper).await {
             Ok(stage) => stage,
             Err(error) => {
-                let why = format!("it was not up: {error:#}");
-                eprintln!("{kind} is left out: {why}");
-                self.left_out.push(LeftOut { kind, why });
+                self.leave_out(kind, None, format!("it does not come up: {error:#}"));
                 return Ok(());
             }
         };
         eprintln!("round {round}: {kind} is up");
         for (index, op) in self.ops.clone().into_iter().enumerate().filter(|(_, op)| kind.knows(*op)) {
             let rate = offered.map(|offered| offered[index]);
-            let measured = self.measure_op(&stage, op, rate).await;
-            measured.with_context(|| format!("measuring {} of {kind}", op.name()))?;
+            if let Err(error) = self.measure_op(&stage, op, rate).await {
+                self.leave_out(kind, Some(op), format!("{error:#}"));
+            }
         }
         drop(stage);
-        if !self.args.keep {
+        // The logs are worth more than a clean directory when something went wrong.
+        if !self.args.keep && !self.left_out.iter().any(|left| left.kind == kind) {
             std::fs::remove_dir_all(&dir)?;
         }
         Ok(())
@@ -247,14 +265,15 @@ impl Bench<'_> {
         if self.args.json {
             self.cells.iter().for_each(|cell| println!("{}", cell.json()));
             for left in &self.left_out {
-                println!("{}", json!({"shape": left.kind.to_string(), "left_out": left.why}));
+                let op = left.op.map(Op::name);
+                println!("{}", json!({"shape": left.kind.to_string(), "op": op, "left_out": left.why}));
             }
             return;
         }
         self.ops.iter().for_each(|op| println!("{}", report::tables(*op, &self.cells)));
         print!("{}", report::LEGEND);
         for left in &self.left_out {
-            println!("left out: {}: {}", left.kind, left.why);
+            println!("left out: {left}");
         }
     }
 }
