@@ -26,6 +26,17 @@ use std::{
 };
 use workload::Workload;
 
+pub const EXAMPLES: &str = "\
+Examples:
+  clover bench meta --target hdfs://HOST:PORT --op create,stat          a server that runs, Clover's or Hadoop's
+  clover bench meta --members 1,2,3 --op create --rounds 3              what a standby costs
+  clover bench meta --groups 1,3 --members 1,2 --rounds 3 --connections 12 --in-flight 8
+                                                                        what several groups cost and bring
+  clover bench meta --groups 1,2,3,6 --members 1,2,4 --hadoop target/clients/contract-3.5.0 --svg rates.svg
+                                                                        the same beside Hadoop, alone and HA
+
+--members and --groups start a ZooKeeper by scripts/zookeeper: run them in Clover's own directory, or name one with --zookeeper.";
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The server, as hdfs://host:port. `--op null` without one starts its own.
@@ -92,6 +103,11 @@ pub enum Op {
 impl Op {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether a server answers only that it was done, or that it was not.
+    fn asks_for_yes(self) -> bool {
+        matches!(self, Op::Mkdir | Op::Rename | Op::RenameAcross | Op::Delete)
     }
 }
 

@@ -11,6 +11,7 @@ mod cluster;
 mod hadoop;
 mod load;
 mod measure;
+mod plot;
 mod report;
 mod room;
 mod stage;
@@ -40,6 +41,9 @@ pub struct GroupsArgs {
     /// target/clients/contract-3.5.0, which scripts/setup-test makes.
     #[arg(long, value_name = "DIR", requires = "groups")]
     hadoop: Option<PathBuf>,
+    /// Write the rates of all shapes as a picture.
+    #[arg(long, value_name = "FILE", requires = "groups")]
+    svg: Option<PathBuf>,
 }
 
 impl GroupsArgs {
@@ -110,6 +114,9 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
     }
     outcome?;
     bench.tell();
+    if let Some(file) = &args.groups.svg {
+        plot::write(file, &bench.ops, &bench.cells)?;
+    }
     let has_failed = bench.left_out.iter().any(|left| left.op.is_some());
     Ok(has_failed || bench.cells.iter().any(|cell| cell.errors() > 0.0))
 }

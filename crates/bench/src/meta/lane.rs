@@ -32,6 +32,9 @@ use tokio::net::TcpStream;
 /// A server that says nothing for so long has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
+/// The end of a reply that is no: a message of two bytes, a field that is false.
+const NO: [u8; 3] = [2, 8, 0];
+
 /// Longest reply taken.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
@@ -287,6 +290,9 @@ impl Lane {
             let class = header.exception.unwrap_or_default();
             let known = self.outcome.errors.keys().find(|known| known.starts_with(class)).cloned();
             *self.outcome.errors.entry(known.unwrap_or(error)).or_default() += 1;
+        }
+        if header.status == Status::Success && self.work.asks_for_yes() && frame.ends_with(&NO) {
+            *self.outcome.errors.entry("the answer is no".to_owned()).or_default() += 1;
         }
         let index = header.call_id as usize % self.slots.len();
         if header.status == Status::Success && self.put_step(index) {

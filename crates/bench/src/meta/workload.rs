@@ -17,6 +17,11 @@ const BLOCK_SIZE: u64 = 128 << 20;
 pub trait Calls: Send + Sync {
     /// Puts the request of one step of operation `index` and names its method; `None` after the last step.
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str>;
+
+    /// Whether the answers are yes or no, and nothing else.
+    fn asks_for_yes(&self) -> bool {
+        false
+    }
 }
 
 /// The work on one server: its directories are numbered.
@@ -50,6 +55,10 @@ impl Workload {
 }
 
 impl Calls for Workload {
+    fn asks_for_yes(&self) -> bool {
+        self.op.asks_for_yes()
+    }
+
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
         let mut put = |method, message: &dyn Put| {
             message.put(out);

@@ -64,6 +64,10 @@ impl Work {
 }
 
 impl Calls for Work {
+    fn asks_for_yes(&self) -> bool {
+        self.op.asks_for_yes()
+    }
+
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
         let mut put = |method, message: &dyn Put| {
             message.put(out);
