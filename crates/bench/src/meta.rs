@@ -330,7 +330,8 @@ mod tests {
         let server = rpc::Server::bind(config).unwrap();
         let session =
             Session { address: server.local_addr(), user: "ann".into(), connections: 3, in_flight: 4 };
-        for op in Op::value_variants() {
+        // One server has one home.
+        for op in Op::value_variants().iter().filter(|op| **op != Op::RenameAcross) {
             let work = Workload { op: *op, directory: "/b".into(), files: 10, directory_entries: 3 };
             let outcome = session.run(&Arc::new(work), 5..106).await.unwrap();
             assert_eq!(outcome.latency.len(), 101, "{op:?}");

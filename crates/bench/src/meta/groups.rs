@@ -14,6 +14,7 @@ mod measure;
 mod plot;
 mod report;
 mod room;
+mod servers;
 mod stage;
 mod work;
 
@@ -83,6 +84,8 @@ struct Bench<'a> {
     ops: Vec<Op>,
     cells: Vec<Cell>,
     left_out: Vec<LeftOut>,
+    /// ^C has ended it before all was measured.
+    is_broken_off: bool,
 }
 
 /// Returns whether anything has failed.
@@ -106,8 +109,19 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
         length: Duration::from_secs(args.group.seconds),
         files: args.files,
     };
-    let mut bench = Bench { args, settings, dir: dir.clone(), ops, cells: Vec::new(), left_out: Vec::new() };
-    let outcome = bench.measure().await;
+    let mut bench = Bench {
+        args,
+        settings,
+        dir: dir.clone(),
+        ops,
+        cells: Vec::new(),
+        left_out: Vec::new(),
+        is_broken_off: false,
+    };
+    let outcome = tokio::select! {
+        outcome = bench.measure() => outcome,
+        stopped = cli::runtime::stop_signal() => stopped.map(|()| bench.is_broken_off = true),
+    };
     match outcome.is_ok() && bench.left_out.is_empty() && !args.keep {
         true => std::fs::remove_dir_all(&dir)?,
         false => eprintln!("what the servers said is in {}", dir.display()),
@@ -118,7 +132,7 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
         plot::write(file, &bench.ops, &bench.cells)?;
     }
     let has_failed = bench.left_out.iter().any(|left| left.op.is_some());
-    Ok(has_failed || bench.cells.iter().any(|cell| cell.errors() > 0.0))
+    Ok(bench.is_broken_off || has_failed || bench.cells.iter().any(|cell| cell.errors() > 0.0))
 }
 
 impl Bench<'_> {
@@ -271,6 +285,9 @@ impl Bench<'_> {
     fn tell(&self) {
         if self.args.json {
             self.cells.iter().for_each(|cell| println!("{}", cell.json()));
+            if self.is_broken_off {
+                println!("{}", json!({"broken_off": true}));
+            }
             for left in &self.left_out {
                 let op = left.op.map(Op::name);
                 println!("{}", json!({"shape": left.kind.to_string(), "op": op, "left_out": left.why}));
@@ -279,6 +296,9 @@ impl Bench<'_> {
         }
         self.ops.iter().for_each(|op| println!("{}", report::tables(*op, &self.cells)));
         print!("{}", report::LEGEND);
+        if self.is_broken_off {
+            println!("broken off: what was not measured until then is missing");
+        }
         for left in &self.left_out {
             println!("left out: {left}");
         }

@@ -4,7 +4,7 @@ use crate::{
     launch::{Group, Member, Plan, ZooKeeper},
     meta::{
         cpu,
-        groups::stage::{Home, Role, Server},
+        groups::servers::{Home, Role, Server},
         workload,
     },
 };

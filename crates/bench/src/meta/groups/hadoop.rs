@@ -7,7 +7,7 @@ use crate::{
     launch::free_port,
     meta::{
         cpu,
-        groups::stage::{Role, Server},
+        groups::servers::{Role, Server},
         workload,
     },
 };

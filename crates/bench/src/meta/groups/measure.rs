@@ -2,7 +2,8 @@
 
 use super::{
     load::{self, Done, Force, Stream},
-    stage::{Decider, Role, Server, Stage},
+    servers::{Role, Server},
+    stage::{Decider, Stage},
     work::Work,
 };
 use crate::meta::{Op, cpu};

@@ -4,10 +4,10 @@ use super::{
     cluster::{Cluster, Shape},
     hadoop::Hadoop,
     load::Stream,
+    servers::{Home, Role, Server},
     work::Work,
 };
-use crate::meta::{Op, cpu};
-use serde::Serialize;
+use crate::meta::Op;
 use std::{
     any::Any,
     fmt,
@@ -57,33 +57,6 @@ impl fmt::Display for Kind {
         };
         f.pad(&text)
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The active of the root group, and of Hadoop's NameNodes.
-    Root,
-    /// The active of a further group.
-    Home,
-    Standby,
-    /// One of Hadoop's JournalNodes.
-    Journal,
-}
-
-pub struct Server {
-    pub role: Role,
-    pub group: u32,
-    pub process: cpu::Process,
-    pub address: SocketAddr,
-}
-
-/// The directories of a home.
-pub struct Home {
-    pub group: u32,
-    /// Of its active.
-    pub address: SocketAddr,
-    pub directories: Vec<String>,
 }
 
 pub struct Stage {
