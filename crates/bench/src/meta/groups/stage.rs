@@ -11,7 +11,6 @@ use crate::meta::Op;
 use std::{
     any::Any,
     fmt,
-    net::SocketAddr,
     path::Path,
     sync::{Arc, atomic::AtomicU64},
 };
