@@ -82,32 +82,52 @@ pub struct Group {
     user: String,
 }
 
+/// A group to lay out.
+pub struct Plan<'a> {
+    /// Where its members keep their files.
+    pub dir: &'a Path,
+    /// The number of the group: 1 is the root group, and a further one joins the namespace of that.
+    pub number: u32,
+    pub members: u32,
+    pub zookeeper: &'a ZooKeeper,
+    /// The cluster's place in ZooKeeper.
+    pub name: &'a str,
+    pub settings: &'a [String],
+    /// The program of its members.
+    pub program: &'a Path,
+}
+
+impl Plan<'_> {
+    /// The members' numbers are their own in the whole cluster: group 2 has 11, 12, …
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        let before = 10 * (self.number - 1);
+        (1..=self.members).map(move |index| before + index)
+    }
+}
+
 pub struct Member {
     pub id: u32,
     /// The address that clients call, `host:port`.
     pub rpc: String,
     pub dir: PathBuf,
+    program: PathBuf,
     arguments: Vec<String>,
     child: Option<Child>,
 }
 
 impl Group {
-    /// Makes a cluster of `count` members in `dir` and waits until all are in sync. `name` is its place in
-    /// ZooKeeper.
-    pub async fn start(
-        dir: &Path,
-        count: u32,
-        zookeeper: &ZooKeeper,
-        name: &str,
-        settings: &[String],
-    ) -> anyhow::Result<Self> {
-        let members = (1..=count)
-            .map(|id| Member::new(dir, id, count, zookeeper, name, settings))
-            .collect::<anyhow::Result<_>>()?;
+    /// Makes the group and waits until all members are in sync.
+    pub async fn start(plan: &Plan<'_>) -> anyhow::Result<Self> {
+        let members = plan.ids().map(|id| Member::new(plan, id)).collect::<anyhow::Result<_>>()?;
         let mut group = Self { members, user: cli::user::of_this_process()? };
-        for member in &mut group.members {
-            let join: &[&str] = if member.id == 1 { &[] } else { &["--join"] };
-            member.format(join)?;
+        let number = plan.number.to_string();
+        for (index, member) in group.members.iter().enumerate() {
+            let words: &[&str] = match (index, plan.number) {
+                (0, 1) => &[],
+                (0, _) => &["--group", &number, "--join"],
+                _ => &["--join"],
+            };
+            member.format(words)?;
         }
         for member in &mut group.members {
             member.start()?;
@@ -154,25 +174,23 @@ impl Group {
     }
 }
 
+fn names(dir: &Path) -> PathBuf {
+    dir.join("names")
+}
+
 fn active(group: &GetGroupResponseProto) -> Option<u32> {
     group.members.iter().find(|member| member.role == RoleProto::Active as i32).map(|member| member.member)
 }
 
 impl Member {
-    fn new(
-        dir: &Path,
-        id: u32,
-        count: u32,
-        zookeeper: &ZooKeeper,
-        name: &str,
-        settings: &[String],
-    ) -> anyhow::Result<Self> {
-        let dir = dir.join(format!("member-{id}"));
+    fn new(plan: &Plan<'_>, id: u32) -> anyhow::Result<Self> {
+        let dir = plan.dir.join(format!("member-{id}"));
         fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
         let rpc = format!("127.0.0.1:{}", free_port()?);
-        let members: Vec<String> = (1..=count).map(|id| id.to_string()).collect();
+        let members: Vec<String> = plan.ids().map(|id| id.to_string()).collect();
+        let (zookeeper, name) = (plan.zookeeper, plan.name);
         let mut assignments = vec![
-            format!("name_dir={}", dir.join("names").display()),
+            format!("name_dir={}", names(&dir).display()),
             format!("member={id}"),
             format!("members={}", members.join(",")),
             format!("rpc_address={rpc}"),
@@ -183,10 +201,15 @@ impl Member {
             // There are no data servers, and nothing to wait for.
             "safe_mode_extension_ms=0".to_owned(),
         ];
-        assignments.extend_from_slice(settings);
+        assignments.extend_from_slice(plan.settings);
         let arguments =
             assignments.into_iter().flat_map(|assignment| ["--set".to_owned(), assignment]).collect();
-        Ok(Self { id, rpc, dir, arguments, child: None })
+        Ok(Self { id, rpc, dir, program: plan.program.to_owned(), arguments, child: None })
+    }
+
+    /// The directory of its log and its images.
+    pub fn name_directory(&self) -> PathBuf {
+        names(&self.dir)
     }
 
     fn log(&self) -> PathBuf {
@@ -194,7 +217,7 @@ impl Member {
     }
 
     fn format(&self, more: &[&str]) -> anyhow::Result<()> {
-        let output = self.command()?.args(["meta", "format"]).args(more).args(&self.arguments).output()?;
+        let output = self.command().args(["meta", "format"]).args(more).args(&self.arguments).output()?;
         if !output.status.success() {
             bail!("making member {}: {}", self.id, String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -205,7 +228,7 @@ impl Member {
     pub fn start(&mut self) -> anyhow::Result<()> {
         let log = File::options().create(true).append(true).open(self.log())?;
         let child = self
-            .command()?
+            .command()
             .arg("meta")
             .args(&self.arguments)
             .stdin(Stdio::null())
@@ -217,8 +240,8 @@ impl Member {
         Ok(())
     }
 
-    fn command(&self) -> anyhow::Result<Command> {
-        Ok(Command::new(crate::clover()?))
+    fn command(&self) -> Command {
+        Command::new(&self.program)
     }
 
     pub fn process_id(&self) -> Option<u32> {

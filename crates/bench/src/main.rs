@@ -33,7 +33,8 @@ struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Bench {
-    /// Metadata operations over Hadoop's RPC against any NameNode.
+    /// Metadata operations over Hadoop's RPC against any NameNode, or against groups that are launched for it.
+    #[command(after_help = meta::EXAMPLES)]
     Meta(meta::Args),
     /// A server that answers every call with nothing: the ceiling for the bench of metadata.
     NullServer(null_server::Args),

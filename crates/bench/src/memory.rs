@@ -5,6 +5,8 @@
 //! It counts the bytes that were asked of the allocator and not given back. The retry cache is listed apart, for it
 //! is bounded by time and count, not by the number of files.
 
+mod directories;
+
 use super::tree::{Caching, LOCATIONS, Tree};
 use crate::allocator::allocated_by_this_thread;
 use anyhow::{Context as _, ensure};
@@ -23,6 +25,9 @@ pub struct Args {
     /// How many files to make.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     files: u64,
+    /// Make so many directories instead, and tell what each costs each group of a namespace of several groups.
+    #[arg(long, value_name = "COUNT", conflicts_with = "files", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    directories: Option<u64>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -30,11 +35,20 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let start = Instant::now();
-    let report = measure(args.files)?;
+    let (json, text) = match args.directories {
+        Some(directories) => {
+            let report = directories::measure(directories)?;
+            (report.json(), report.text())
+        }
+        None => {
+            let report = measure(args.files)?;
+            (report.json(), report.text())
+        }
+    };
     if args.json {
-        println!("{}", report.json());
+        println!("{json}");
     } else {
-        print!("{}", report.text());
+        print!("{text}");
         println!("measured in {:.1} s", start.elapsed().as_secs_f64());
     }
     Ok(ExitCode::SUCCESS)

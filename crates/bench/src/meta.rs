@@ -3,10 +3,11 @@
 //! A closed loop: each of C connections keeps K calls in flight. The same bytes go to Clover and to Hadoop, and the
 //! time that a server spends on an operation is read from the kernel's account of its process, so the figures of two
 //! servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a process of its
-//! own, that answers without doing anything.
+//! own, that answers without doing anything. With `--members` and `--groups` it launches what it measures.
 
 mod cpu;
 mod group;
+mod groups;
 mod lane;
 mod report;
 mod workload;
@@ -25,13 +26,24 @@ use std::{
 };
 use workload::Workload;
 
+pub const EXAMPLES: &str = "\
+Examples:
+  clover bench meta --target hdfs://HOST:PORT --op create,stat          a server that runs, Clover's or Hadoop's
+  clover bench meta --members 1,2,3 --op create --rounds 3              what a standby costs
+  clover bench meta --groups 1,3 --members 1,2 --rounds 3 --connections 12 --in-flight 8
+                                                                        what several groups cost and bring
+  clover bench meta --groups 1,2,3,6 --members 1,2,4 --hadoop target/clients/contract-3.5.0 --svg rates.svg
+                                                                        the same beside Hadoop, alone and HA
+
+--members and --groups start a ZooKeeper by scripts/zookeeper: run them in Clover's own directory, or name one with --zookeeper.";
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The server, as hdfs://host:port. `--op null` without one starts its own.
     #[arg(long)]
     target: Option<String>,
     /// What to measure; several are measured one after another.
-    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    #[arg(long, value_enum, value_delimiter = ',', required_unless_present = "groups")]
     op: Vec<Op>,
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     connections: u32,
@@ -64,6 +76,8 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     group: Box<group::GroupArgs>,
+    #[command(flatten)]
+    groups: groups::GroupsArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,7 +93,10 @@ pub enum Op {
     Open,
     Stat,
     List,
+    /// Of a file; where there are several groups, to another directory of its home.
     Rename,
+    /// Of a file, to a directory of another home.
+    RenameAcross,
     Delete,
 }
 
@@ -87,10 +104,19 @@ impl Op {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
+
+    /// Whether a server answers only that it was done, or that it was not.
+    fn asks_for_yes(self) -> bool {
+        matches!(self, Op::Mkdir | Op::Rename | Op::RenameAcross | Op::Delete)
+    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     runtime::block_on(async move {
+        if args.groups.are_asked_for() {
+            let failed = groups::run(&args).await?;
+            return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
         if args.group.is_asked_for() {
             let failed = group::run(&args).await?;
             return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
@@ -110,6 +136,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn measure(args: &Args, op: Op) -> anyhow::Result<Report> {
+    if op == Op::RenameAcross {
+        bail!("one server has one home: {} wants --groups", op.name());
+    }
     let mut null_server = None;
     let target = match (&args.target, op) {
         (Some(target), _) => target.clone(),
@@ -223,7 +252,7 @@ impl Session {
             });
             lanes.spawn(async move {
                 let lane = lane::Lane::open(address, &user, number, in_flight, work).await?;
-                lane.run_until(&next, start + length, pace).await
+                lane.run_until(&next, u64::MAX, start + length, pace).await
             });
         }
         let mut outcome = lane::Outcome::default();
@@ -301,7 +330,8 @@ mod tests {
         let server = rpc::Server::bind(config).unwrap();
         let session =
             Session { address: server.local_addr(), user: "ann".into(), connections: 3, in_flight: 4 };
-        for op in Op::value_variants() {
+        // One server has one home.
+        for op in Op::value_variants().iter().filter(|op| **op != Op::RenameAcross) {
             let work = Workload { op: *op, directory: "/b".into(), files: 10, directory_entries: 3 };
             let outcome = session.run(&Arc::new(work), 5..106).await.unwrap();
             assert_eq!(outcome.latency.len(), 101, "{op:?}");

@@ -35,7 +35,7 @@ impl Tree {
         }
     }
 
-    fn context(&self) -> Context<'_> {
+    pub fn context(&self) -> Context<'_> {
         let call_id = CallId((self.edits & 0x7fff_ffff) as i32);
         Context {
             caller: &self.caller,
@@ -58,8 +58,22 @@ impl Tree {
     }
 
     fn apply(&mut self, edit: impl Into<Edit>) -> Reply {
+        self.apply_edit(&edit.into())
+    }
+
+    pub fn apply_edit(&mut self, edit: &Edit) -> Reply {
         self.edits += 1;
-        self.namespace.apply(TxId { epoch: Epoch(1), sn: Sn(self.edits) }, &edit.into()).reply
+        self.namespace.apply(TxId { epoch: Epoch(1), sn: Sn(self.edits) }, edit).reply
+    }
+
+    /// Applies what was planned.
+    pub fn carry_out<E>(&mut self, planned: Planned<E>) -> anyhow::Result<()>
+    where
+        Edit: From<Edit<E>>,
+    {
+        let Planned::Edit(edit) = planned else { anyhow::bail!("it was done already") };
+        self.apply(edit);
+        Ok(())
     }
 
     /// One more file, with none or one block.

@@ -1,6 +1,6 @@
 //! The processor time that a process has spent, from the kernel's account in `/proc`.
 
-use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fs, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// The unit of times in `/proc/*/stat` is USER_HZ, which Linux fixes at 100 towards programs.
 const TICKS_A_SECOND: u64 = 100;
@@ -46,10 +46,48 @@ impl Process {
         ticks(&stat).map(|ticks| Duration::from_millis(ticks * 1000 / TICKS_A_SECOND))
     }
 
+    /// What it has spent so far, thread by thread. `None`: it has ended.
+    pub fn account(&self) -> Option<Account> {
+        let mut threads = BTreeMap::new();
+        for entry in fs::read_dir(self.directory.join("task")).ok()?.flatten() {
+            let spent = fs::read_to_string(entry.path().join("schedstat")).ok();
+            let spent = spent.and_then(|text| text.split(' ').next()?.parse().ok());
+            threads.extend(spent.map(|spent| (entry.file_name(), Duration::from_nanos(spent))));
+        }
+        Some(Account { all: self.time()?, threads })
+    }
+
     pub fn name(&self) -> String {
         let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
         let id = self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("{} ({id})", name.trim())
+    }
+}
+
+/// The account of a process at some moment.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Of all its threads, those that have ended too, in ticks of 10 ms.
+    all: Duration,
+    /// Of the threads that run, to the nanosecond.
+    threads: BTreeMap<std::ffi::OsString, Duration>,
+}
+
+/// Sums of ticks are wrong by so much: two times are cut off, before and after.
+const TICKS_LOST_MAX: Duration = Duration::from_millis(2 * 2 * 1000 / TICKS_A_SECOND);
+
+impl Account {
+    /// What was spent since an earlier account: to the nanosecond, unless threads have ended with a good part of it.
+    pub fn since(&self, earlier: &Account) -> Duration {
+        let thread = |(name, spent): (&std::ffi::OsString, &Duration)| {
+            spent.saturating_sub(earlier.threads.get(name).copied().unwrap_or_default())
+        };
+        let exact: Duration = self.threads.iter().map(thread).sum();
+        let ticks = self.all.saturating_sub(earlier.all);
+        match exact + TICKS_LOST_MAX < ticks {
+            true => ticks,
+            false => exact,
+        }
     }
 }
 
@@ -100,6 +138,17 @@ mod tests {
     fn times_are_read_past_any_name() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 150 25 0 0 20 0";
         assert_eq!(ticks(stat), Some(175));
+    }
+
+    #[test]
+    fn threads_are_counted_to_the_nanosecond_unless_some_have_ended() {
+        let account = |all_ms, threads: &[(&str, u64)]| Account {
+            all: Duration::from_millis(all_ms),
+            threads: threads.iter().map(|(name, ns)| ((*name).into(), Duration::from_nanos(*ns))).collect(),
+        };
+        let before = account(1_000, &[("7", 400), ("8", 50)]);
+        assert_eq!(account(1_010, &[("7", 405), ("9", 3)]).since(&before), Duration::from_nanos(8));
+        assert_eq!(account(1_100, &[("7", 405)]).since(&before), Duration::from_millis(100));
     }
 
     #[test]

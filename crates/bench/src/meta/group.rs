@@ -6,11 +6,11 @@
 //! active spends on an operation can be compared. Figures are medians of the rounds.
 
 use super::{Args, Op, Session, cpu, difference, workload::Workload};
-use crate::launch::{Group, ZooKeeper};
+use crate::launch::{Group, Plan, ZooKeeper};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -20,29 +20,39 @@ pub struct GroupArgs {
     /// Launch groups with so many metadata servers each, as 1,2,3,4, and compare them.
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', conflicts_with = "target",
         value_parser = clap::value_parser!(u32).range(1..=7))]
-    members: Vec<u32>,
+    pub members: Vec<u32>,
     /// A ZooKeeper that runs already; else one is started by scripts/zookeeper.
     #[arg(long, value_name = "HOST:PORT", requires = "members")]
-    zookeeper: Option<String>,
+    pub zookeeper: Option<String>,
     /// Rounds after the first; the figures are their medians.
     #[arg(long, default_value_t = 5, value_name = "COUNT", requires = "members",
         value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
+    pub rounds: u32,
     /// How long each measurement takes.
     #[arg(long, default_value_t = 5, value_name = "SECONDS", requires = "members",
         value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
+    pub seconds: u64,
     /// Operations a second to offer to each group, instead of half of what the slowest can take.
     #[arg(long, value_name = "COUNT", requires = "members")]
-    offered: Option<u64>,
+    pub offered: Option<u64>,
     /// The directory in which the groups keep their files; removed at the end.
     #[arg(long, value_name = "DIR", default_value = "target/bench-group", requires = "members")]
-    work_dir: std::path::PathBuf,
+    pub work_dir: PathBuf,
+    /// The program that the servers run, instead of the `clover` beside this one.
+    #[arg(long, value_name = "FILE", requires = "members")]
+    server: Option<PathBuf>,
 }
 
 impl GroupArgs {
     pub fn is_asked_for(&self) -> bool {
         !self.members.is_empty()
+    }
+
+    pub fn program(&self) -> anyhow::Result<PathBuf> {
+        match &self.server {
+            Some(server) => Ok(std::path::absolute(server)?),
+            None => crate::clover(),
+        }
     }
 }
 
@@ -74,7 +84,9 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
     if dir.exists() {
         bail!("{} is already there; remove it, or name another with --work-dir", dir.display());
     }
-    if let Some(op) = args.op.iter().find(|op| matches!(op, Op::Null | Op::Rename | Op::Delete)) {
+    if let Some(op) =
+        args.op.iter().find(|op| matches!(op, Op::Null | Op::Rename | Op::RenameAcross | Op::Delete))
+    {
         bail!(
             "--members: {} is not measured with groups; take mkdir, create, touch, stat, open or list",
             op.name()
@@ -123,7 +135,16 @@ async fn measure_all(args: &Args, dir: &Path) -> anyhow::Result<bool> {
 impl Subject {
     async fn start(args: &Args, dir: &Path, count: u32, zookeeper: &ZooKeeper) -> anyhow::Result<Self> {
         let name = format!("clover-bench-{}/{count}", std::process::id());
-        let group = Group::start(&dir.join(count.to_string()), count, zookeeper, &name, &[]).await?;
+        let group = Group::start(&Plan {
+            dir: &dir.join(count.to_string()),
+            number: 1,
+            members: count,
+            zookeeper,
+            name: &name,
+            settings: &[],
+            program: &args.group.program()?,
+        })
+        .await?;
         let active = group.active().await?.id;
         let process =
             |id: Option<u32>| cpu::Process::of(id.context("a member has a process")?).context("of a member");

@@ -3,7 +3,7 @@
 //! Written against the socket and not over `rpc::Client`: a load generator shares the machine with the server
 //! that it measures, and should take as little of it as can be.
 
-use super::workload::Workload;
+use super::workload::Calls;
 use anyhow::{Context, bail};
 use base::ClientId;
 use bytes::{Buf, BytesMut};
@@ -32,11 +32,14 @@ use tokio::net::TcpStream;
 /// A server that says nothing for so long has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
+/// The end of a reply that is no: a message of two bytes, a field that is false.
+const NO: [u8; 3] = [2, 8, 0];
+
 /// Longest reply taken.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
 /// The results of the operations.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Nanoseconds from the first call of an operation to its last reply.
     pub latency: Histogram<u64>,
@@ -87,7 +90,7 @@ struct Slot {
 
 pub struct Lane {
     stream: TcpStream,
-    work: Arc<Workload>,
+    work: Arc<dyn Calls>,
     client_id: ClientId,
     client_name: String,
     slots: Vec<Slot>,
@@ -104,7 +107,7 @@ impl Lane {
         user: &str,
         number: u32,
         in_flight: u32,
-        work: Arc<Workload>,
+        work: Arc<dyn Calls>,
     ) -> anyhow::Result<Lane> {
         let stream = TcpStream::connect(address).await.with_context(|| format!("connecting to {address}"))?;
         stream.set_nodelay(true)?;
@@ -154,11 +157,13 @@ impl Lane {
         }
     }
 
-    /// Takes operations from `next` until a moment: at a pace, or whenever a place is free.
+    /// Takes operations from `next` until a moment, or until there are none below `bound`: at a pace, or whenever a
+    /// place is free.
     pub async fn run_until(
         mut self,
         next: &AtomicU64,
-        end: Instant,
+        bound: u64,
+        mut end: Instant,
         pace: Option<Pace>,
     ) -> anyhow::Result<Outcome> {
         let mut schedule =
@@ -166,9 +171,13 @@ impl Lane {
         loop {
             let now = Instant::now();
             let wake = match now < end {
-                true => self.begin_due(next, now, pace, &mut schedule),
-                false => now + SILENCE_MAX,
+                true => self.begin_due(next, bound, now, pace, &mut schedule),
+                false => None,
             };
+            if wake.is_none() {
+                end = end.min(now);
+            }
+            let wake = wake.unwrap_or(now + SILENCE_MAX);
             self.write()?;
             let is_idle = self.free.len() == self.slots.len();
             if is_idle && now >= end {
@@ -188,21 +197,28 @@ impl Lane {
         }
     }
 
-    /// Begins what is due and has a place. Returns when to come back if nothing happens before.
+    /// Begins what is due and has a place. Returns when to come back if nothing happens before; `None` if there is
+    /// nothing left to begin.
     fn begin_due(
         &mut self,
         next: &AtomicU64,
+        bound: u64,
         now: Instant,
         pace: Option<Pace>,
         schedule: &mut Schedule,
-    ) -> Instant {
+    ) -> Option<Instant> {
         while pace.is_none() || schedule.due <= now {
             let Some(index) = self.free.pop() else {
                 schedule.is_late = true;
-                return now + SILENCE_MAX;
+                return Some(now + SILENCE_MAX);
             };
+            let operation = next.fetch_add(1, Ordering::Relaxed);
+            if operation >= bound {
+                self.free.push(index);
+                return None;
+            }
             let slot = &mut self.slots[index];
-            (slot.operation, slot.step) = (next.fetch_add(1, Ordering::Relaxed), 0);
+            (slot.operation, slot.step) = (operation, 0);
             slot.begun = if pace.is_some() && schedule.is_late { schedule.due } else { now };
             self.put_step(index);
             if let Some(pace) = pace {
@@ -210,7 +226,7 @@ impl Lane {
             }
         }
         schedule.is_late = false;
-        schedule.due
+        Some(schedule.due)
     }
 
     /// Sends the slot's next call. False if its operation has none left.
@@ -274,6 +290,9 @@ impl Lane {
             let class = header.exception.unwrap_or_default();
             let known = self.outcome.errors.keys().find(|known| known.starts_with(class)).cloned();
             *self.outcome.errors.entry(known.unwrap_or(error)).or_default() += 1;
+        }
+        if header.status == Status::Success && self.work.asks_for_yes() && frame.ends_with(&NO) {
+            *self.outcome.errors.entry("the answer is no".to_owned()).or_default() += 1;
         }
         let index = header.call_id as usize % self.slots.len();
         if header.status == Status::Success && self.put_step(index) {

@@ -1,0 +1,122 @@
+//! The calls on the directories of known homes.
+
+use crate::meta::{
+    Op,
+    workload::{self, Calls, Put},
+};
+use bytes::BytesMut;
+
+/// The work in some directories. Operations go round them.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub op: Op,
+    /// The first part of its files' names.
+    stem: String,
+    /// A directory, and the one to which files are renamed from there.
+    pub places: Vec<(String, String)>,
+    /// Files that were made before, for operations that go round them.
+    pub files: u64,
+}
+
+impl Work {
+    /// Renames stay within these directories.
+    pub fn within(op: Op, directories: &[String], files: u64) -> Self {
+        let next = directories.iter().cycle().skip(1);
+        let places = directories.iter().zip(next).map(|(from, to)| (from.clone(), to.clone())).collect();
+        Self { op, stem: op.name(), places, files }
+    }
+
+    /// Renames go from a directory of each home to one of the next home.
+    pub fn across(op: Op, homes: &[&[String]], files: u64) -> Self {
+        let next = homes.iter().cycle().skip(1);
+        let pairs = homes.iter().zip(next).flat_map(|(from, to)| from.iter().zip(to.iter()));
+        let places = pairs.map(|(from, to)| (from.clone(), to.clone())).collect();
+        Self { op, stem: op.name(), places, files }
+    }
+
+    /// The work that makes the files of this one.
+    pub fn preparation(&self) -> Option<Self> {
+        match self.op {
+            Op::Stat | Op::Rename | Op::RenameAcross | Op::Delete => Some(self.making()),
+            Op::Null | Op::Create | Op::Touch | Op::Mkdir | Op::Open | Op::List => None,
+        }
+    }
+
+    pub fn making(&self) -> Self {
+        Self { op: Op::Touch, ..self.clone() }
+    }
+
+    fn file(&self, index: u64) -> String {
+        format!("{}/{}-{index}", self.place(index).0, self.stem)
+    }
+
+    fn place(&self, index: u64) -> &(String, String) {
+        &self.places[(index % self.places.len() as u64) as usize]
+    }
+
+    /// Files go to and fro, so that there is always one to rename.
+    fn renamed(&self, index: u64) -> (String, String) {
+        let (file, turn) = (index % self.files, index / self.files);
+        let here = self.file(file);
+        let there = format!("{}/{}-{file}-moved", self.place(file).1, self.stem);
+        if turn.is_multiple_of(2) { (here, there) } else { (there, here) }
+    }
+}
+
+impl Calls for Work {
+    fn asks_for_yes(&self) -> bool {
+        self.op.asks_for_yes()
+    }
+
+    fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
+        let mut put = |method, message: &dyn Put| {
+            message.put(out);
+            Some(method)
+        };
+        match (self.op, step) {
+            (Op::Create | Op::Touch, 0) => put("create", &workload::create(self.file(index), client)),
+            (Op::Touch, 1) => put("complete", &workload::complete(self.file(index), client)),
+            (Op::Mkdir, 0) => put("mkdirs", &workload::mkdirs(self.file(index))),
+            (Op::Stat, 0) => put("getFileInfo", &workload::stat(self.file(index % self.files))),
+            (Op::Rename | Op::RenameAcross, 0) => {
+                let (from, to) = self.renamed(index);
+                put("rename", &workload::rename(from, to))
+            }
+            (Op::Delete, 0) => put("delete", &workload::delete(self.file(index))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directories(home: &str) -> Vec<String> {
+        (0..3).map(|number| format!("/{home}{number}")).collect()
+    }
+
+    #[test]
+    fn files_go_to_another_directory_of_their_home_and_back() {
+        let work = Work::within(Op::Rename, &directories("a"), 10);
+        assert_eq!(work.renamed(4), ("/a1/rename-4".into(), "/a2/rename-4-moved".into()));
+        assert_eq!(work.renamed(14), ("/a2/rename-4-moved".into(), "/a1/rename-4".into()));
+        assert_eq!(work.renamed(24), work.renamed(4));
+        assert_eq!(work.renamed(2).1, "/a0/rename-2-moved");
+    }
+
+    #[test]
+    fn files_go_from_each_home_to_another() {
+        let (a, b) = (directories("a"), directories("b"));
+        let work = Work::across(Op::RenameAcross, &[&a, &b], 12);
+        assert_eq!(work.renamed(1), ("/a1/rename-across-1".into(), "/b1/rename-across-1-moved".into()));
+        assert_eq!(work.renamed(4), ("/b1/rename-across-4".into(), "/a1/rename-across-4-moved".into()));
+    }
+
+    #[test]
+    fn a_file_is_made_where_it_is_used() {
+        let work = Work::within(Op::Delete, &directories("a"), 10);
+        assert_eq!(work.preparation().map(|making| making.file(5)), Some("/a2/delete-5".into()));
+        assert!(Work::within(Op::Mkdir, &directories("a"), 10).preparation().is_none());
+    }
+}
