@@ -126,6 +126,44 @@ async fn lists_of_snapshots_have_the_times_that_the_homes_of_their_directories_k
     two.end().await;
 }
 
+/// Directories had one file when a snapshot was taken, and have none now. A listing in the snapshot tells what a status there tells.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_listing_in_a_snapshot_has_what_the_homes_of_its_directories_knew() {
+    let two = Two::start(1, "/s").await;
+    let clients = two.clients();
+    allow(&clients[0]).await;
+    for home in &two.homes {
+        file(&clients[0], &format!("{home}/f")).await;
+    }
+    let _: p::CreateSnapshotResponseProto = clients[0].call("createSnapshot", &named("all")).await.unwrap();
+    for home in &two.homes {
+        delete(&clients[1], &format!("{home}/f")).await;
+    }
+    for client in &clients {
+        until("listings of what was say what a status says", async || {
+            let request = p::GetListingRequestProto {
+                src: "/s/.snapshot/all".into(),
+                start_after: Vec::new().into(),
+                need_location: false,
+            };
+            let answer: p::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
+            let listed = answer.dir_list.unwrap().partial_listing;
+            let mut are_same = true;
+            for home in &two.homes {
+                let name = home.rsplit('/').next().unwrap();
+                let told = listed.iter().find(|listed| *listed.path == *name.as_bytes()).unwrap();
+                let then = status(client, &format!("/s/.snapshot/all/{name}")).await;
+                assert_eq!(then.children_num, Some(1), "{home}");
+                are_same &= (told.modification_time, told.children_num)
+                    == (then.modification_time, then.children_num);
+            }
+            are_same
+        })
+        .await;
+    }
+    two.end().await;
+}
+
 /// Every door shows the files of both groups as they were, sums them up, and tells what has changed since.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_door_shows_a_snapshot_of_both_groups() {

@@ -123,10 +123,12 @@ pub struct OwnFacts {
 
 impl Namespace {
     /// What this group knows of a directory. `None`: it has no such directory.
-    pub fn own_facts_of(&self, directory: InodeId) -> Option<OwnFacts> {
-        let inode = self.tree.inode(self.handle(directory)?);
-        let facts = OwnFacts { modified: inode.modified(), children: inode.children_count() };
-        inode.is_directory().then_some(facts)
+    ///
+    /// `at`: as a snapshot has it that sees the directory.
+    pub fn own_facts_of(&self, directory: InodeId, at: Option<SnapshotId>) -> Option<OwnFacts> {
+        let handle = self.handle(directory).filter(|handle| self.tree.inode(*handle).is_directory())?;
+        let status = self.status_at(handle, b"", at);
+        Some(OwnFacts { modified: status.modified, children: status.children_count })
     }
 
     /// Whether further groups hold files. If not, the root group decides everything.

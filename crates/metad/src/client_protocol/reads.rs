@@ -58,7 +58,7 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
                 foreign: &foreign,
             }),
         })));
-        Ok(Located::new(core, call.method, &host, foreign, answer))
+        Ok(Located::new(core, call.method, (&host, Vec::new()), foreign, answer))
     });
 }
 
@@ -82,7 +82,8 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             entries: entries(core, &tree.namespace, page, host.as_deref(), &foreign),
             remaining: page.remaining,
         })));
-        Ok(Located::new(core, call.method, host.as_deref().unwrap_or_default(), foreign, answer))
+        let asked = (host.as_deref().unwrap_or_default(), vec![page.and_then(|page| page.snapshot)]);
+        Ok(Located::new(core, call.method, asked, foreign, answer))
     });
 }
 
@@ -108,7 +109,11 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
         });
         let cookie = cookie_of(found.next.0, &found.next.1);
         let answer = Encoded::of(BatchedListing { pages, has_more: found.has_more, start_after: &cookie });
-        Ok(Located::new(core, call.method, host.as_deref().unwrap_or_default(), foreign, answer))
+        let listed = |partial: &get_listing::PartialListing<'_>| {
+            partial.listing.as_ref().ok().and_then(|page| page.snapshot)
+        };
+        let asked = (host.as_deref().unwrap_or_default(), found.listings.iter().map(listed).collect());
+        Ok(Located::new(core, call.method, asked, foreign, answer))
     });
 }
 
@@ -155,7 +160,7 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         let foreign = Foreign::default();
         let partition = &core.partition;
         let answer = Encoded::of(Only(Some(Places { partition, blocks, host: &host, foreign: &foreign })));
-        Ok(Located::new(core, call.method, &host, foreign, answer))
+        Ok(Located::new(core, call.method, (&host, Vec::new()), foreign, answer))
     });
 }
 
@@ -174,9 +179,8 @@ fn entries<'a>(
 ) -> impl ExactSizeIterator<Item = impl Put> + Clone {
     let has_homes = namespace.has_homes();
     page.entries.iter().map(move |entry| {
-        // A group knows what was, in its own part; the others are not asked for that.
-        if has_homes && entry.is_directory() && page.snapshot.is_none() {
-            foreign.note_directory(namespace, entry.id);
+        if has_homes && entry.is_directory() {
+            foreign.note_directory(namespace, entry.id, page.snapshot);
         }
         let host = host.filter(|_| !entry.is_directory());
         let locations = host.and_then(|host| {

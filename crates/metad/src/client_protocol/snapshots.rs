@@ -95,7 +95,7 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
     calls::read(core, &call, reply, &read, |tree, found| {
         let foreign = Foreign::default();
         for directory in found.iter().flatten() {
-            foreign.note_directory(&tree.namespace, directory.status.id);
+            foreign.note_directory(&tree.namespace, directory.status.id, None);
         }
         let list = found.as_ref().map(|found| {
             Many(found.iter().map(|directory| SnapshottableDirectory {
@@ -105,7 +105,7 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
                 parent: directory.parent.as_bytes(),
             }))
         });
-        Ok(Located::new(core, call.method, "", foreign, Encoded::of(Only(list))))
+        Ok(Located::new(core, call.method, ("", Vec::new()), foreign, Encoded::of(Only(list))))
     });
 }
 

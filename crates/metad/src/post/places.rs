@@ -10,7 +10,7 @@ use crate::{
     partition::Partition,
 };
 use base::{BlockId, FsError, GroupId, InodeId};
-use namespace::Namespace;
+use namespace::{Namespace, SnapshotId};
 use prost::Message;
 use proto::{
     clover::forward::{DirectoryFactsProto, PostResponseProto},
@@ -35,8 +35,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Foreign {
     blocks: RefCell<BTreeMap<GroupId, BTreeSet<BlockId>>>,
-    directories: RefCell<BTreeMap<GroupId, BTreeSet<InodeId>>>,
+    directories: RefCell<Directories>,
 }
+
+/// Directories of other homes, as they are, or as a snapshot has them.
+type Directories = BTreeMap<(GroupId, Option<SnapshotId>), BTreeSet<InodeId>>;
 
 impl Foreign {
     /// The pool of a block, which is noted, if it is another group's. `None`: the block is of this group.
@@ -47,14 +50,14 @@ impl Foreign {
         Some(pool)
     }
 
-    /// Notes a listed directory if another group has its files.
-    pub fn note_directory(&self, namespace: &Namespace, directory: InodeId) {
+    /// Notes a listed directory if another group has its files. `at`: the snapshot in which it is listed.
+    pub fn note_directory(&self, namespace: &Namespace, directory: InodeId, at: Option<SnapshotId>) {
         if !namespace.has_homes() {
             return;
         }
         let home = namespace.home_of(directory);
         if home != namespace.group() {
-            self.directories.borrow_mut().entry(home).or_default().insert(directory);
+            self.directories.borrow_mut().entry((home, at)).or_default().insert(directory);
         }
     }
 }
@@ -68,21 +71,29 @@ pub struct Located {
 struct Lacks {
     method: &'static str,
     blocks: BTreeMap<GroupId, BTreeSet<BlockId>>,
-    directories: BTreeMap<GroupId, BTreeSet<InodeId>>,
+    directories: Directories,
+    /// In which snapshot each of the answer's listings is.
+    listings: Vec<Option<SnapshotId>>,
     host: String,
     ways: Arc<Ways>,
     runtime: Handle,
 }
 
 impl Located {
-    /// `host`: of the caller.
-    pub fn new(core: &Core, method: &'static str, host: &str, foreign: Foreign, answer: Encoded) -> Self {
+    /// `host`: of the caller. `listings`: in which snapshot each of the answer's listings is.
+    pub fn new(
+        core: &Core,
+        method: &'static str,
+        (host, listings): (&str, Vec<Option<SnapshotId>>),
+        foreign: Foreign,
+        answer: Encoded,
+    ) -> Self {
         let (blocks, directories) = (foreign.blocks.into_inner(), foreign.directories.into_inner());
         let is_whole = blocks.is_empty() && directories.is_empty();
         let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !is_whole);
         let lacks = lacks.map(|(ways, runtime)| {
             let (host, ways, runtime) = (host.to_owned(), ways.clone(), runtime.clone());
-            Box::new(Lacks { method, blocks, directories, host, ways, runtime })
+            Box::new(Lacks { method, blocks, directories, listings, host, ways, runtime })
         });
         Self { answer, lacks }
     }
@@ -110,9 +121,11 @@ impl Answer for Located {
 struct Told {
     /// Blocks with their places, by id.
     places: BTreeMap<u64, p::LocatedBlockProto>,
-    /// By the directory's id.
-    facts: BTreeMap<u64, DirectoryFactsProto>,
+    facts: Facts,
 }
+
+/// By the snapshot, and the directory's id.
+type Facts = BTreeMap<(Option<SnapshotId>, u64), DirectoryFactsProto>;
 
 impl Lacks {
     async fn complete(&self, answer: Vec<u8>) -> Result<Vec<u8>, FsError> {
@@ -127,20 +140,22 @@ impl Lacks {
                 all.places.insert(*id, located);
             }
         }
-        fill(self.method, &answer, &all)
+        fill(self.method, &answer, &all, &self.listings)
             .map_err(|error| FsError::Io(format!("An answer cannot be read: {error}")))
     }
 
     /// Asks all homes at the same time. Of a group that does not answer the directories are told as this group knows them.
-    async fn ask_about_directories(&self) -> BTreeMap<u64, DirectoryFactsProto> {
+    async fn ask_about_directories(&self) -> Facts {
         let mut asked = JoinSet::new();
-        for (group, directories) in &self.directories {
-            let (group, ways) = (*group, self.ways.clone());
+        for ((group, at), directories) in &self.directories {
+            let (group, at, ways) = (*group, *at, self.ways.clone());
             let ids: Vec<u64> = directories.iter().map(|directory| directory.0).collect();
             asked.spawn(async move {
-                let question = Question { directories: ids.clone(), ..Question::default() };
+                let snapshot = at.map(|at| u64::from(at.0));
+                let question = Question { directories: ids.clone(), snapshot, ..Question::default() };
                 let told = ask_patiently(&ways, group, question, PATIENCE_FOR_TIMES).await;
-                told.map(|told| ids.into_iter().zip(told.directories)).map_err(|reason| (group, reason))
+                let keys = ids.into_iter().map(move |id| (at, id));
+                told.map(|told| keys.zip(told.directories)).map_err(|reason| (group, reason))
             });
         }
         let mut facts = BTreeMap::new();
@@ -186,7 +201,13 @@ async fn ask_patiently(
 }
 
 /// The answer with what was told.
-fn fill(method: &str, answer: &[u8], told: &Told) -> Result<Vec<u8>, prost::DecodeError> {
+fn fill(
+    method: &str,
+    answer: &[u8],
+    told: &Told,
+    listings: &[Option<SnapshotId>],
+) -> Result<Vec<u8>, prost::DecodeError> {
+    let snapshot = |listing: usize| listings.get(listing).copied().flatten();
     Ok(match method {
         "getBlockLocations" => {
             let mut answer = p::GetBlockLocationsResponseProto::decode(answer)?;
@@ -195,35 +216,37 @@ fn fill(method: &str, answer: &[u8], told: &Told) -> Result<Vec<u8>, prost::Deco
         }
         "getLocatedFileInfo" => {
             let mut answer = p::GetLocatedFileInfoResponseProto::decode(answer)?;
-            answer.fs.iter_mut().for_each(|status| fill_status(status, told));
+            answer.fs.iter_mut().for_each(|status| fill_status(status, told, None));
             answer.encode_to_vec()
         }
         "getListing" => {
             let mut answer = p::GetListingResponseProto::decode(answer)?;
             let entries = answer.dir_list.iter_mut().flat_map(|listing| &mut listing.partial_listing);
-            entries.for_each(|status| fill_status(status, told));
+            entries.for_each(|status| fill_status(status, told, snapshot(0)));
             answer.encode_to_vec()
         }
         "getBatchedListing" => {
             let mut answer = p::GetBatchedListingResponseProto::decode(answer)?;
-            let entries = answer.listings.iter_mut().flat_map(|listing| &mut listing.partial_listing);
-            entries.for_each(|status| fill_status(status, told));
+            for (at, listing) in answer.listings.iter_mut().enumerate() {
+                let entries = listing.partial_listing.iter_mut();
+                entries.for_each(|status| fill_status(status, told, snapshot(at)));
+            }
             answer.encode_to_vec()
         }
         "getSnapshottableDirListing" => {
             let mut answer = p::GetSnapshottableDirListingResponseProto::decode(answer)?;
             let directories = answer.snapshottable_dir_list.iter_mut();
             let directories = directories.flat_map(|list| &mut list.snapshottable_dir_listing);
-            directories.for_each(|directory| fill_status(&mut directory.dir_status, told));
+            directories.for_each(|directory| fill_status(&mut directory.dir_status, told, None));
             answer.encode_to_vec()
         }
         other => unreachable!("{other} tells no places"),
     })
 }
 
-fn fill_status(status: &mut p::HdfsFileStatusProto, told: &Told) {
+fn fill_status(status: &mut p::HdfsFileStatusProto, told: &Told, at: Option<SnapshotId>) {
     status.locations.iter_mut().for_each(|blocks| fill_blocks(blocks, told));
-    let Some(facts) = status.file_id.and_then(|id| told.facts.get(&id)) else { return };
+    let Some(facts) = status.file_id.and_then(|id| told.facts.get(&(at, id))) else { return };
     if let (Some(modified_ms), Some(children)) = (facts.modified_ms, facts.children) {
         status.modification_time = modified_ms;
         status.children_num = Some(children as i32);

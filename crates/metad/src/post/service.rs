@@ -12,7 +12,7 @@ use crate::{
 use ::blocks::Reader;
 use base::{Block, BlockId, GroupId, InodeId};
 use bytes::Bytes;
-use namespace::{ops::carry_out, outbox::Message};
+use namespace::{SnapshotId, ops::carry_out, outbox::Message};
 use proto::{
     answers::encoded,
     clover::forward::{DirectoryFactsProto, PostRequestProto, PostResponseProto},
@@ -44,7 +44,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         return serve::call(core, &lack, call, reply);
     }
     if !request.directories.is_empty() {
-        return tell_directories(core, &request.directories, reply);
+        let snapshot = request.snapshot.map(|at| SnapshotId(at.try_into().unwrap_or(u32::MAX)));
+        return tell_directories(core, &request.directories, snapshot, reply);
     }
     if request.messages.is_empty() {
         return reply.ok(&PostResponseProto { located: locate(core, &request), ..Default::default() });
@@ -95,10 +96,10 @@ fn check(core: &Core, request: &PostRequestProto) -> Result<GroupId, RpcError> {
 }
 
 /// Tells what this group knows of directories, once that has committed here.
-fn tell_directories(core: &Core, directories: &[u64], reply: Replier) {
+fn tell_directories(core: &Core, directories: &[u64], snapshot: Option<SnapshotId>, reply: Replier) {
     let tree = core.partition.tree();
     let facts = directories.iter().map(|id| {
-        let found = tree.namespace.own_facts_of(InodeId(*id));
+        let found = tree.namespace.own_facts_of(InodeId(*id), snapshot);
         DirectoryFactsProto {
             modified_ms: found.map(|facts| facts.modified.ms),
             children: found.map(|facts| facts.children),

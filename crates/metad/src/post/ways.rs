@@ -32,6 +32,8 @@ pub struct Question {
     pub messages: Vec<Bytes>,
     pub blocks: Vec<u64>,
     pub directories: Vec<u64>,
+    /// In which snapshot the directories are meant.
+    pub snapshot: Option<u64>,
     pub host: Option<String>,
     /// What a group lacks of a quota; for the root group.
     pub allot: Option<Bytes>,
@@ -51,6 +53,7 @@ pub fn is_proved(secret: &Secret, request: &PostRequestProto) -> bool {
 fn with_parts<T>(request: &PostRequestProto, take: impl FnOnce(&[&[u8]]) -> T) -> T {
     let bytes_of = |ids: &[u64]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
     let (blocks, directories) = (bytes_of(&request.blocks), bytes_of(&request.directories));
+    let snapshot = request.snapshot.map(u64::to_le_bytes);
     let counts = [request.group, request.member, request.messages.len() as u32].map(u32::to_le_bytes);
     let host = request.host.as_deref().unwrap_or_default().as_bytes();
     let mut parts: Vec<&[u8]> = vec![request.scope.as_bytes()];
@@ -58,6 +61,7 @@ fn with_parts<T>(request: &PostRequestProto, take: impl FnOnce(&[&[u8]]) -> T) -
     parts.extend([&blocks[..], &directories[..], host]);
     // A question of an older release has none, and the same parts as ever.
     parts.extend(request.allot.iter().flat_map(|lack| [&b"allot"[..], lack]));
+    parts.extend(snapshot.iter().flat_map(|snapshot| [&b"snapshot"[..], snapshot]));
     parts.extend(request.messages.iter().map(|message| &message[..]));
     take(&parts)
 }
@@ -103,7 +107,7 @@ impl Ways {
 
     /// A question with its proof.
     pub fn request(&self, group: GroupId, question: Question) -> PostRequestProto {
-        let Question { messages, blocks, directories, host, allot } = question;
+        let Question { messages, blocks, directories, snapshot, host, allot } = question;
         let mut request = PostRequestProto {
             scope: cluster::scope(&self.cluster_id, group),
             group: self.group.0,
@@ -114,6 +118,7 @@ impl Ways {
             mac: Bytes::new(),
             directories,
             allot,
+            snapshot,
         };
         request.mac = with_parts(&request, |parts| Bytes::copy_from_slice(&self.secret.sign(PURPOSE, parts)));
         request
