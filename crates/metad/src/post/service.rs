@@ -140,8 +140,9 @@ fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply
         break;
     }
     let carried_out = Some(turn.namespace().carried_out_of(from));
+    let dix = Some(turn.namespace().directory_log().dix.0);
     turn.after_commit(move |committed| match committed {
-        Ok(()) => reply.ok(&PostResponseProto { carried_out, trouble, ..Default::default() }),
+        Ok(()) => reply.ok(&PostResponseProto { carried_out, dix, trouble, ..Default::default() }),
         // The next active knows.
         Err(_) => reply.ok(&elsewhere()),
     });
