@@ -61,7 +61,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("meta aside restore", &["clover meta aside restore 3 --config meta.toml --yes"]),
     ("meta aside drop", &["clover meta aside drop 3 --config meta.toml --yes"]),
     ("meta backup", &["clover meta backup list /backup/clover"]),
-    ("meta backup list", &["clover meta backup list /backup/clover"]),
+    (
+        "meta backup list",
+        &[
+            "clover meta backup list /backup/clover",
+            "clover meta backup list /backup/1 /backup/2    # of two groups: where both can be restored",
+        ],
+    ),
     (
         "meta backup verify",
         &[
@@ -82,6 +88,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover meta restore /backup/clover --config meta.toml",
             "clover meta restore /backup/clover --config meta.toml --at 2026-11-23T04:05:00Z",
+            "clover meta restore /backup/1 --config meta.toml --dix 338    # the root group of several",
+            "clover meta restore /backup/2 --config meta.toml              # another group, where the root group is",
         ],
     ),
     (

@@ -4,6 +4,8 @@ mod aside;
 pub mod backup;
 mod coordinator;
 pub mod further_group;
+pub mod opened;
+mod places;
 mod restore;
 
 use crate::{

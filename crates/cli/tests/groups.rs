@@ -82,3 +82,46 @@ fn orders_reach_the_group_that_is_meant() {
     let none = demo.run_for_group(&["admin", "groups", "give-slots", "3"]);
     assert!(none.text.contains("clover meta format --group 3 --join"), "{}", none.text);
 }
+
+#[test]
+fn backups_of_two_groups_say_where_both_can_be_restored() {
+    let demo = Demo::of_groups(2, 1);
+    must(&demo, &["fs", "-mkdir", "/first"]);
+    must(&demo, &["admin", "backup", "one"]);
+    must(&demo, &["admin", "backup", "two", "--group", "2"]);
+    let dix = json(&demo, &["meta", "backup", "list", "one", "two", "--json"])["dix"].as_u64().unwrap();
+    must(&demo, &["fs", "-mkdir", "/second"]);
+    must(&demo, &["admin", "backup", "one"]);
+    let told = must(&demo, &["meta", "backup", "list", "two", "one"]).text;
+    for part in [
+        format!("The newest place that all of them have is {dix}"),
+        format!("clover meta restore one --dix {dix} --config FILE"),
+        "clover meta restore two --config FILE".to_owned(),
+        "group 2 of cluster".to_owned(),
+    ] {
+        assert!(told.contains(&part), "{part}: {told}");
+    }
+    let told = must(&demo, &["meta", "backup", "list", "two", "--dix"]).text;
+    assert!(told.contains(&format!("to {dix}")) && told.contains("backups of all groups"), "{told}");
+    let dix = dix.to_string();
+    let seen = must(&demo, &["meta", "backup", "look", "two", "--dix", &dix]).text;
+    assert!(seen.contains("/first") && !seen.contains("/second"), "{seen}");
+
+    std::fs::write(demo.local().join("look.toml"), "name_dir = 'look'\n").unwrap();
+    let refused = |words: &[&str], why: &str| {
+        let output = demo.run_for_group(words);
+        assert!(output.code != 0 && output.text.contains(why), "{words:?}: {}", output.text);
+    };
+    let restore = ["meta", "restore", "--config", "look.toml"];
+    let with = |words: &[&'static str]| [&restore[..], words].concat();
+    refused(&with(&["one"]), "clover meta backup list DIR1 DIR2");
+    refused(&[&restore[..], &["one", "--dix", &dix]].concat(), "name one in `coordinator`");
+    refused(&with(&["one", "--dix", "9999"]), "it can be had at the places");
+    refused(&with(&["two"]), "name one in `coordinator`");
+    refused(&["meta", "backup", "list", "one", "one"], "a second backup of group 1");
+    refused(
+        &["meta", "backup", "list", "one", "two", "--at", "2999-01-01T00:00:00Z"],
+        "does not go on so far",
+    );
+    refused(&["meta", "backup", "list", "two", "--at", "2999-01-01T00:00:00Z"], "the backup of group 1");
+}

@@ -3,7 +3,7 @@
 pub mod text;
 
 use crate::peers::Secret;
-use base::{GroupId, Level};
+use base::{GroupId, Level, directory_log::Point};
 use std::sync::Arc;
 
 /// The names of this cluster, and of the group in it to which this server belongs.
@@ -19,6 +19,9 @@ pub struct Cluster {
     pub first_level: Level,
     /// The secret that its members prove to each other. A cluster made by an early version has none.
     pub secret: Option<Secret>,
+    /// The root group was made from a backup of a namespace that several groups hold, as it was when it had just come to this place in the directory
+    /// log. Further groups are put back to the same place.
+    pub restored_at: Option<Point>,
 }
 
 impl Cluster {
@@ -29,7 +32,7 @@ impl Cluster {
         if self.group != GroupId::ROOT {
             return None;
         }
-        Some(Self { group, block_pool: self.pool_of(group)?, ..self.clone() })
+        Some(Self { group, block_pool: self.pool_of(group)?, restored_at: None, ..self.clone() })
     }
 
     /// The block pool of any group of the cluster. `None`: the own one has a name that was not made here. A cluster with such a pool has no other
@@ -70,6 +73,7 @@ mod tests {
             created_ms: 1_700_000_000_000,
             first_level: Level::FIRST,
             secret: None,
+            restored_at: None,
         }
     }
 

@@ -257,6 +257,7 @@ pub(crate) fn draw_cluster(
         created_ms: now,
         // An operator who brings a secret wants no other one written down.
         secret: if group.secret.is_some() { None } else { Secret::new(hex(&secret).as_bytes()) },
+        restored_at: None,
         first_level: group.first_level,
     }
 }
@@ -298,6 +299,23 @@ pub(crate) fn publish(
     }
     create_view(coordinator, GroupId::ROOT, &view)?;
     // Last: a directory with this file is whole.
+    name_cluster(env, layout).map_err(io)
+}
+
+/// Tells the coordinator of a further group of its cluster, whose first store has been made, and makes the directory whole.
+///
+/// # Errors
+/// Those of [`publish`]; [`FormatError::Coordinator`] if the coordinator has such a group already.
+pub(crate) fn publish_group(
+    env: &Env,
+    layout: &Layout,
+    coordinator: &dyn coord::Coordinator,
+    cluster: &Cluster,
+    view: GroupView,
+) -> Result<(), FormatError> {
+    let io = |source| FormatError::Io { path: layout.root.clone(), source };
+    prepare_cluster(env, layout, cluster).map_err(io)?;
+    create_view(coordinator, cluster.group, &view)?;
     name_cluster(env, layout).map_err(io)
 }
 
@@ -386,7 +404,7 @@ pub fn join(env: &Env, name_directory: &Path, group: &GroupConfig) -> Result<Clu
 ///
 /// # Errors
 /// Those of [`join`], but for [`FormatError::NoGroup`]; [`FormatError::NoFurtherGroup`] if the group is the root group, cannot
-/// be, is there already, or was not added to the namespace before. [`FormatError::NotShared`] if several groups cannot share this tree.
+/// be, is there already, holds files already, or was not added to the namespace before. [`FormatError::NotShared`] if several groups cannot share this tree.
 /// [`FormatError::NotAMember`] if this member is not of the group.
 pub fn found_group(
     env: &Env,
@@ -414,6 +432,11 @@ pub fn found_group(
         if !root.further_groups().any(|known| known == group.id) {
             return refuse("the root group has not added it to the namespace");
         }
+        if root.slots().iter().any(|(_, of)| *of == group.id) {
+            return refuse(
+                "directories have their files in this group already (`clover meta restore` puts it back from its backup)",
+            );
+        }
         let mut namespace = root.for_joining(env.random.next_u64(), group.id)?;
         let level = namespace.group_level().level;
         let cluster = Cluster { first_level: level, ..cluster_of(&root_cluster, group.id)? };
@@ -433,10 +456,7 @@ pub fn found_group(
             level,
             ..GroupView::new(&[first], in_sync_min(group))
         };
-        let io = |source| FormatError::Io { path: layout.root.clone(), source };
-        prepare_cluster(env, layout, &cluster).map_err(io)?;
-        create_view(&*coordinator, group.id, &view)?;
-        name_cluster(env, layout).map_err(io)?;
+        publish_group(env, layout, &*coordinator, &cluster, view)?;
         Ok(cluster)
     })
 }
@@ -453,7 +473,7 @@ pub fn cluster_of_root(coordinator: &dyn coord::Coordinator) -> Result<Cluster, 
 
 /// The cluster with the names of one of its groups. Every group begins at the level at which the cluster began: members that join
 /// later come to the same first tree, however far the group has been raised since.
-fn cluster_of(root: &Cluster, group: GroupId) -> Result<Cluster, FormatError> {
+pub(crate) fn cluster_of(root: &Cluster, group: GroupId) -> Result<Cluster, FormatError> {
     if group == GroupId::ROOT {
         return Ok(root.clone());
     }

@@ -6,7 +6,7 @@ mod cluster;
 use base::{GroupId, Level, MemberId};
 use cluster::{Cluster, Plan, spoken};
 use env::Env;
-use metad::{FormatError, GroupConfig, backup::RestoreError};
+use metad::{FormatError, GroupConfig};
 use proto::{clover::admin as a, protocol};
 use rpc::CallError;
 
@@ -125,19 +125,6 @@ async fn a_root_group_of_an_older_level_takes_no_further_group_before_it_is_rais
     let (second, active_of_second) = plan.in_sync().await;
     let level = second.replica(active_of_second).status().view.unwrap().0.level;
     assert_eq!(level, Level::NEWEST, "it begins at the level of the root group");
-    second.end().await;
-    first.end().await;
-}
-
-/// The other groups know what the restored one has forgotten.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_group_of_several_is_restored_from_a_backup() {
-    let (first, _) = Cluster::in_sync(1).await;
-    let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, 1).await.in_sync().await;
-    let refused = first.restore_refused().await;
-    assert!(matches!(refused, RestoreError::HasFurtherGroups(SECOND)), "{refused}");
-    let refused = second.restore_refused().await;
-    assert!(matches!(refused, RestoreError::NotOfTheRootGroup(SECOND)), "{refused}");
     second.end().await;
     first.end().await;
 }

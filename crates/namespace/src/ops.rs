@@ -73,7 +73,7 @@ use crate::{
     operation::Operation,
     step,
 };
-use base::CopyOfCall;
+use base::{CopyOfCall, directory_log::Point};
 
 /// An edit of the journal, or one of the kind that an operation plans.
 pub type Edit<B = Body> = edit::Edit<B>;
@@ -182,6 +182,15 @@ impl Edit {
     pub fn directory_entry(&self) -> Option<&ordered::OrderedEdit<Body>> {
         match &self.body {
             Body::Ordered(ordered) => Some(ordered),
+            _ => None,
+        }
+    }
+
+    /// The place in the directory log to which a group has come with this edit. `None`: it stays where it is.
+    pub fn comes_to(&self) -> Option<Point> {
+        match &self.body {
+            Body::Ordered(ordered) => Some(ordered.entry.point()),
+            Body::Relay(relay) => Some(relay.point),
             _ => None,
         }
     }

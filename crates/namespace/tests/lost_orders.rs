@@ -2,52 +2,15 @@
 
 mod common;
 
-use base::{Epoch, FsResult, GroupId, Sn, TxId};
+use base::{FsResult, GroupId};
 use common::{
     Dice,
     cluster::{Cluster, GROUPS},
-    image_of,
+    then::Then,
 };
-use namespace::{Namespace, NewEpoch, Reply, outbox::Message};
-use std::collections::BTreeMap;
+use namespace::{Reply, outbox::Message};
 
 const YES: FsResult<Reply> = Ok(Reply::Bool(true));
-
-/// What the first entry of an epoch says of a loss with no other loss behind it.
-const LOSS: NewEpoch = NewEpoch {
-    inodes: 1 << 30,
-    blocks: 1 << 30,
-    generation_stamps: 1 << 30,
-    keeps_skipped: true,
-    holds_deletions: true,
-};
-
-/// A group as it was at some time, with the blocks that its block map knew.
-struct Then {
-    group: GroupId,
-    image: Vec<u8>,
-    digest: u64,
-    map: BTreeMap<base::BlockId, u16>,
-}
-
-impl Then {
-    fn of(cluster: &Cluster, group: GroupId) -> Self {
-        let ns = &cluster.groups[&group].ns;
-        Self { group, image: image_of(&ns.freeze()), digest: ns.digest(), map: cluster.maps[&group].clone() }
-    }
-
-    /// The group is again as it was, and an epoch begins that says so.
-    fn comes_back(self, cluster: &mut Cluster) {
-        let length = self.image.len() as u64;
-        let mut ns = Namespace::read_image(self.digest, &mut &self.image[..], length).unwrap();
-        let sn = Sn(ns.applied().sn.0 + 1);
-        ns.start_epoch(TxId { epoch: Epoch(65), sn }, LOSS);
-        ns.check_consistency().unwrap();
-        cluster.world(self.group).ns = ns;
-        cluster.world(self.group).restart_from_image();
-        cluster.maps.insert(self.group, self.map);
-    }
-}
 
 /// Three directories, and files of the second group that have moved to the directory of the third.
 struct Story {

@@ -5,7 +5,7 @@ use super::{
     secret,
     servers::{OfGroup, Servers, active_address},
 };
-use crate::meta::backup::moment;
+use crate::meta::opened::moment;
 use anyhow::{Context, bail};
 use base::{GroupId, MemberId};
 use env::Env;

@@ -1,21 +1,22 @@
 //! `clover meta backup`: what a backup holds, whether it is sound, and the names in it as of then. No server is needed.
 
+use super::opened::{explained, moment, open};
 use crate::{
     admin::size,
     fs::format::{minute, mode},
     table,
 };
 use anyhow::Context;
-use base::{FsError, Sn};
+use base::{FsError, GroupId, Sn, directory_log::Dix};
 use env::Env;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use journal::archive::{Backup, Span};
-use metad::backup::{Blocks, Look, Rebuilt, TargetError, Until, rebuild};
+use metad::backup::{Blocks, Look, Rebuilt, Until, rebuild};
 use namespace::FileStatus;
 use serde_json::json;
 use std::{
     io::{BufWriter, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -27,7 +28,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Show which entries and which times can be restored.
+    /// Show which entries and which times can be restored; of several groups, which place all of them can be restored at.
     List(List),
     /// Read all of it, and say whether it is sound.
     Verify(Verify),
@@ -37,9 +38,16 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// The directory of the backup.
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    /// The directory of the backup. Of a namespace that several groups hold: those of all groups.
+    #[arg(value_name = "DIR", required = true)]
+    directories: Vec<PathBuf>,
+    /// Show the places in the directory log at which the group can be restored together with others, and the newest one that all backups have. Reads
+    /// their whole logs. Several directories mean this.
+    #[arg(long)]
+    dix: bool,
+    /// With the backups of all groups: the last place before this time.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    at: Option<u64>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -67,6 +75,9 @@ pub struct Point {
     /// The state after the entry with this serial number.
     #[arg(long, value_name = "SN", conflicts_with = "at")]
     entry: Option<u64>,
+    /// Where several groups hold the namespace: the state when the group had just come to this place in the directory log. `clover meta backup list` shows the places.
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["at", "entry"])]
+    dix: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -95,10 +106,11 @@ struct LookAt {
 
 impl Point {
     pub fn until(&self) -> Until {
-        match (self.at, self.entry) {
-            (Some(ms), _) => Until::Time(ms),
-            (None, Some(sn)) => Until::Entry(Sn(sn)),
-            (None, None) => Until::End,
+        match (self.at, self.entry, self.dix) {
+            (Some(ms), ..) => Until::Time(ms),
+            (_, Some(sn), _) => Until::Entry(Sn(sn)),
+            (.., Some(dix)) => Until::Place(Dix(dix)),
+            (None, None, None) => Until::End,
         }
     }
 }
@@ -120,20 +132,6 @@ fn time(text: &str) -> Result<u64, String> {
     found.ok().and_then(|found| u64::try_from(found.as_millisecond()).ok()).ok_or_else(wrong)
 }
 
-/// A time as `--at` takes it.
-pub fn moment(ms: u64) -> String {
-    let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    time.map_or_else(|| ms.to_string(), |time| format!("{time:.3}"))
-}
-
-pub fn open(directory: &Path) -> anyhow::Result<Backup> {
-    let backup = Backup::open(Env::production().disk, directory)?;
-    if let Some(finding) = backup.finding() {
-        eprintln!("WARNING: {finding}. The other copy was used.");
-    }
-    Ok(backup)
-}
-
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::List(args) => list(args),
@@ -143,20 +141,28 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn list(args: &List) -> anyhow::Result<ExitCode> {
-    let backup = open(&args.directory)?;
+    if args.dix || args.at.is_some() || args.directories.len() > 1 {
+        return super::places::list(&args.directories, args.at, args.json);
+    }
+    let backup = open(&args.directories[0])?;
     let manifest = backup.manifest();
     if args.json {
         let ranges: Vec<_> = manifest.spans.iter().map(as_json).collect();
         let told = json!({
             "cluster_id": manifest.whose.cluster_id,
             "block_pool": manifest.whose.block_pool,
+            "group": manifest.whose.group.0,
             "epoch": manifest.epoch.0,
             "ranges": ranges,
         });
         println!("{}", serde_json::to_string_pretty(&told)?);
         return Ok(ExitCode::SUCCESS);
     }
-    println!("Backup of cluster {}, block pool {}", manifest.whose.cluster_id, manifest.whose.block_pool);
+    let of = match manifest.whose.group {
+        GroupId::ROOT => String::new(),
+        group => format!("group {group} of "),
+    };
+    println!("Backup of {of}cluster {}, block pool {}", manifest.whose.cluster_id, manifest.whose.block_pool);
     if manifest.spans.is_empty() {
         println!(
             "It holds nothing yet: its first run was interrupted. `clover admin backup` goes on with it."
@@ -285,8 +291,8 @@ fn unsound(args: &Verify, damage: &[String]) -> ExitCode {
 pub const SEED: u64 = 1;
 
 /// Makes the names as of then, and says which entry that is.
-pub fn rebuilt(backup: &Backup, point: &Point) -> anyhow::Result<Rebuilt> {
-    let rebuilt = rebuild(backup, point.until(), SEED).map_err(explained)?;
+pub fn rebuilt(backup: &Backup, until: Until) -> anyhow::Result<Rebuilt> {
+    let rebuilt = rebuild(backup, until, SEED).map_err(explained)?;
     if let Some((sn, ms)) = rebuilt.found.straggler {
         eprintln!(
             "WARNING: a clock has gone back: entries up to {sn} carry times up to then as well (the last one {}), and are left out. \
@@ -295,28 +301,6 @@ pub fn rebuilt(backup: &Backup, point: &Point) -> anyhow::Result<Rebuilt> {
         );
     }
     Ok(rebuilt)
-}
-
-/// The text of a wanted state that the backup does not have, with times that people can read.
-fn explained(error: TargetError) -> anyhow::Error {
-    let TargetError::Outside { before, after, latest_ms, earliest_ms, .. } = &error else {
-        return error.into();
-    };
-    let mut hints = Vec::new();
-    if let Some(ms) = latest_ms {
-        hints.push(format!("the last time before that can be restored is {}", moment(*ms)));
-    }
-    if let Some(ms) = earliest_ms {
-        hints.push(format!("the first time behind it is {}", moment(*ms)));
-    }
-    if let (None, Some(sn)) = (latest_ms, before) {
-        hints.push(format!("the last entry before it is {sn}"));
-    }
-    if let (None, Some(sn)) = (earliest_ms, after) {
-        hints.push(format!("the first entry behind it is {sn}"));
-    }
-    let hints = hints.iter().fold(String::new(), |all, hint| all + "; " + hint);
-    anyhow::anyhow!("{error}{hints}. `clover meta backup list` shows all ranges")
 }
 
 /// The text that says which state was taken.
@@ -329,7 +313,11 @@ pub fn which(rebuilt: &Rebuilt) -> String {
         .found
         .next
         .map_or_else(String::new, |(sn, ms)| format!("; the next change is entry {sn} of {}", moment(ms)));
-    format!("entry {}{last}{next}", rebuilt.at.id)
+    let place = rebuilt
+        .found
+        .place
+        .map_or_else(String::new, |place| format!(" (place {} in the directory log)", place.dix));
+    format!("entry {}{place}{last}{next}", rebuilt.at.id)
 }
 
 fn look(args: &LookAt) -> anyhow::Result<ExitCode> {
@@ -339,7 +327,7 @@ fn look(args: &LookAt) -> anyhow::Result<ExitCode> {
         true => Some(Blocks::at_the_end(&backup, SEED).map_err(explained)?),
         false => None,
     };
-    let rebuilt = rebuilt(&backup, &args.point)?;
+    let rebuilt = rebuilt(&backup, args.point.until())?;
     if !args.json {
         eprintln!("As of {}.", which(&rebuilt));
     }
@@ -376,7 +364,9 @@ fn look(args: &LookAt) -> anyhow::Result<ExitCode> {
                 return Ok(());
             }
             let all = look.blocks(path)?.blocks;
-            let gone = all.iter().filter(|one| !later.have(&one.block, one.committed)).count();
+            // What another group keeps, this backup says nothing about.
+            let own = all.iter().filter(|one| !rebuilt.namespace.is_foreign(one.block.id));
+            let gone = own.filter(|one| !later.have(&one.block, one.committed)).count();
             if gone == 0 {
                 return Ok(());
             }

@@ -16,15 +16,18 @@ mod fetch;
 mod history;
 mod look;
 mod members;
+pub mod places;
 mod restore;
+mod target;
 mod tree;
 mod until;
 
 pub use look::Look;
 pub use members::{Group, Place};
-pub use restore::{RestoreError, Restored, Wish, restore};
+pub use restore::{RestoreError, Restored, Wish, place_of_root, restore};
+pub use target::{Found, TargetError, Until};
 pub use tree::{TreeError, tree_of_now};
-pub use until::{Blocks, Found, Rebuilt, TargetError, Until, find, rebuild};
+pub use until::{Blocks, Rebuilt, find, last_place, rebuild};
 
 use base::{Entry, EntryKind, Epoch, LogPoint, MemberId, Sn};
 use env::Env;

@@ -4,57 +4,16 @@
 //! *As of a time* is the state before the first edit that carries a later time. Where the clock of an active was behind that
 //! of an earlier one, edits behind that may carry an earlier time all the same: this is told, and an entry's number is exact.
 
-use super::time_of;
+use super::{
+    places,
+    target::{Found, TargetError, Until},
+    time_of,
+};
 use crate::image_reading;
-use base::{Block, Caller, Entry, LogPoint, Moment, Sn, Timestamp, TxId};
+use base::{Block, Caller, Entry, LogPoint, Moment, Sn, Timestamp, TxId, directory_log::Point};
 use journal::archive::{ArchiveError, Backup, Span};
 use namespace::{AccessPolicy, Context, Limits, Namespace, ops::cleanup};
 use std::ops::ControlFlow;
-use thiserror::Error;
-
-/// The state that is to be restored or looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// The end of all that was archived.
-    End,
-    Entry(Sn),
-    /// Milliseconds since 1970.
-    Time(u64),
-}
-
-/// The entry that is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub span: Span,
-    pub at: Sn,
-    /// The time of the last edit up to it.
-    pub last_ms: Option<u64>,
-    /// The first edit that is left out.
-    pub next: Option<(Sn, u64)>,
-    /// The last entry behind it that carries a time which was asked for: clocks have gone back.
-    pub straggler: Option<(Sn, u64)>,
-}
-
-#[derive(Debug, Error)]
-pub enum TargetError {
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
-    #[error(
-        "the backup holds nothing yet: it was interrupted before its image was whole. The same order goes on with it"
-    )]
-    Empty,
-    /// The backup does not have that state. If a time was asked for, the error tells the nearest times that it has.
-    #[error("it is not in the backup: {why}")]
-    Outside {
-        why: String,
-        before: Option<Sn>,
-        after: Option<Sn>,
-        latest_ms: Option<u64>,
-        earliest_ms: Option<u64>,
-    },
-    #[error("entry {at} cannot be applied: {what}. Was the backup made by a later release?")]
-    Apply { at: Sn, what: String },
-}
 
 /// The namespace as it was.
 pub struct Rebuilt {
@@ -66,8 +25,8 @@ pub struct Rebuilt {
 /// Looks for the entry that is meant. Reads the log of one span where a time is given.
 ///
 /// # Errors
-/// [`TargetError::Empty`] if the backup is empty, [`TargetError::Outside`] if it has no entry of that number or of that
-/// time, [`TargetError::Archive`] if its log is damaged or cannot be read.
+/// [`TargetError::Empty`] if the backup is empty, [`TargetError::Outside`] if it has no entry of that number, of that
+/// time, or for that place, [`TargetError::Archive`] if its log is damaged or cannot be read.
 pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
     let spans = &backup.manifest().spans;
     let last = spans.last().ok_or(TargetError::Empty)?;
@@ -78,6 +37,7 @@ pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
             last_ms: last.end_ms,
             next: None,
             straggler: None,
+            place: None,
         }),
         Until::Entry(sn) => {
             let holds = |span: &&Span| (span.begin.id.sn..=span.end.id.sn).contains(&sn);
@@ -93,10 +53,21 @@ pub fn find(backup: &Backup, until: Until) -> Result<Found, TargetError> {
                 }
                 ControlFlow::Continue(())
             })?;
-            Ok(Found { span: span.clone(), at: sn, last_ms, next, straggler: None })
+            Ok(Found { span: span.clone(), at: sn, last_ms, next, straggler: None, place: None })
         }
         Until::Time(ms) => at_time(backup, spans, ms),
+        Until::Place(dix) => places::find(backup, dix),
     }
+}
+
+/// The last place in the directory log that the group had come to in that state, as far as the range tells. `None`: it has come to no place since
+/// the range's image, or there is one group only.
+///
+/// # Errors
+/// Those of [`find`].
+pub fn last_place(backup: &Backup, until: Until) -> Result<Option<Point>, TargetError> {
+    let found = find(backup, until)?;
+    Ok(places::last_up_to(backup, &found.span, found.at)?)
 }
 
 fn no_such_entry(spans: &[Span], sn: Sn) -> TargetError {
@@ -179,7 +150,7 @@ fn look_for(backup: &Backup, span: &Span, wanted: u64) -> Result<Found, TargetEr
     };
     let _ = backup.walk(span, &mut look)?;
     let at = next.map_or(span.end.id.sn, |(sn, _): (Sn, u64)| Sn(sn.0 - 1));
-    Ok(Found { span: span.clone(), at, last_ms, next, straggler })
+    Ok(Found { span: span.clone(), at, last_ms, next, straggler, place: None })
 }
 
 /// Reads the image, and applies what follows it, as a start does.

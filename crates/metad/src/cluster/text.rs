@@ -3,7 +3,11 @@
 
 use super::Cluster;
 use crate::peers::Secret;
-use base::{GroupId, Level, UnknownLevel, level::RELEASE_BYTES_MAX};
+use base::{
+    Chain, GroupId, Level, UnknownLevel,
+    directory_log::{Dix, Point},
+    level::RELEASE_BYTES_MAX,
+};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -59,6 +63,9 @@ pub fn text_of(cluster: &Cluster) -> String {
     if layout != LAYOUT_WITHOUT_LEVEL {
         text.push_str(&format!("firstLevel={level}\nrelease={}\n", level.release().unwrap_or_default()));
     }
+    if let Some(point) = cluster.restored_at {
+        text.push_str(&format!("restoredAt={}/{:016x}\n", point.dix, point.chain.0));
+    }
     text
 }
 
@@ -107,7 +114,16 @@ pub fn parse(text: &str) -> Result<Cluster, TextError> {
             None => None,
             Some(text) => Some(Secret::new(text.as_bytes()).ok_or("memberSecret is too short")?),
         },
+        restored_at: match values.get("restoredAt") {
+            None => None,
+            Some(text) => Some(place(text).ok_or("restoredAt is no place in a directory log")?),
+        },
     })
+}
+
+fn place(text: &str) -> Option<Point> {
+    let (dix, chain) = text.split_once('/')?;
+    Some(Point { dix: Dix(dix.parse().ok()?), chain: Chain(u64::from_str_radix(chain, 16).ok()?) })
 }
 
 #[cfg(test)]
@@ -132,6 +148,14 @@ mod tests {
         let text = "layout=1\nclusterID=CID-1\nnamespaceID=7\nblockpoolID=BP-1-10.0.0.1-5\ncTime=5\n";
         let root = parse(text).unwrap();
         assert_eq!((root.group, text_of(&root).as_str()), (GroupId::ROOT, text));
+        let point = Point { dix: Dix(7), chain: Chain(0xab) };
+        let restored = Cluster { restored_at: Some(point), ..root.clone() };
+        let written = text_of(&restored);
+        assert_eq!(written, format!("{text}restoredAt=7/00000000000000ab\n"));
+        assert_eq!(parse(&written).unwrap().restored_at, Some(point));
+        let wrong = written.replace("7/", "7-");
+        assert_eq!(parse(&wrong).unwrap_err().to_string(), "restoredAt is no place in a directory log");
+        assert_eq!(restored.of_group(GroupId(2)).unwrap().restored_at, None);
         for level in [Level::FIRST, Level::NEWEST] {
             let second = Cluster { first_level: level, ..root.of_group(GroupId(2)).unwrap() };
             let written = text_of(&second);

@@ -150,6 +150,7 @@ mod tests {
             created_ms: 5,
             first_level: base::Level::FIRST,
             secret: None,
+            restored_at: None,
         }
     }
 

@@ -4,13 +4,15 @@
 //! so that the next active does not begin from the start. An active that knows less sends messages again, and the other group knows their numbers.
 //!
 //! A question begins with the first message that is not known to be carried out: the other group relies on that.
+//!
+//! What is carried out is noted once this group has come as far in the directory log as the other one had by then: see [`note_carried_out::plan`].
 
 use super::ways::{Question, Ways};
 use crate::{
     partition::Partition,
     points::{self, Point},
 };
-use base::GroupId;
+use base::{GroupId, directory_log::Dix};
 use bytes::Bytes;
 use namespace::{Planned, ops::note_carried_out};
 use std::{
@@ -76,15 +78,22 @@ async fn deliver(partition: Arc<Partition>, ways: Arc<Ways>, group: GroupId) {
         points::pass(Point::OutboxCommitted);
         points::pass_if(Point::JoinCommitted, || has_join(&partition, group, last));
         let question = Question { messages, ..Question::default() };
-        let (carried_out, trouble) = match ways.ask(group, question).await {
-            Ok(answer) => (answer.carried_out(), answer.trouble),
-            Err(reason) => (0, Some(reason)),
+        let (carried_out, dix, trouble) = match ways.ask(group, question).await {
+            // An answer without the place is of a program that does not know what it is for.
+            Ok(answer) => match answer.dix {
+                Some(dix) => (answer.carried_out(), Dix(dix), answer.trouble),
+                None => (0, Dix(0), answer.trouble.or_else(|| Some("it does not tell its place".into()))),
+            },
+            Err(reason) => (0, Dix(0), Some(reason)),
         };
         if carried_out > noted {
             points::pass(Point::OutboxAnswered);
             points::pass_if(Point::JoinAnswered, || has_join(&partition, group, carried_out));
+            if !come_to(&partition, dix).await {
+                return;
+            }
             noted = carried_out;
-            note(&partition, group, carried_out);
+            note(&partition, group, carried_out, dix);
             pause = PAUSE;
         }
         if carried_out < last {
@@ -123,11 +132,25 @@ fn has_join(partition: &Partition, group: GroupId, last: u64) -> bool {
     sent.any(|message| points::has_join(message))
 }
 
-/// Notes in the own log what the other group has carried out.
-fn note(partition: &Partition, group: GroupId, carried_out: u64) {
+/// Waits until this group has come to the place in the directory log. False: this member does not lead any more.
+async fn come_to(partition: &Partition, dix: Dix) -> bool {
+    let mut pause = PAUSE;
+    while partition.tree().namespace.directory_log().dix < dix {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LOOK);
+        if !partition.member.is_serving() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Notes in the own log what the other group had carried out when it was at this place in the directory log.
+fn note(partition: &Partition, group: GroupId, carried_out: u64, dix: Dix) {
     partition.write(Box::new(move |turn| {
-        let planned = turn
-            .plan_own(|namespace, context, _| note_carried_out::plan(namespace, context, group, carried_out));
+        let planned = turn.plan_own(|namespace, context, _| {
+            note_carried_out::plan(namespace, context, group, carried_out, dix)
+        });
         if let Planned::Edit(edit) = planned {
             turn.apply(edit);
         }

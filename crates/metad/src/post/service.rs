@@ -148,12 +148,13 @@ fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply
         break;
     }
     let carried_out = Some(turn.namespace().carried_out_of(from));
+    let dix = Some(turn.namespace().directory_log().dix.0);
     let has_join = messages.iter().any(points::has_join);
     turn.after_commit(move |committed| match committed {
         Ok(()) => {
             points::pass(Point::OutboxCarried);
             points::pass_if(Point::JoinCarried, || has_join);
-            reply.ok(&PostResponseProto { carried_out, trouble, ..Default::default() });
+            reply.ok(&PostResponseProto { carried_out, dix, trouble, ..Default::default() });
         }
         // The next active knows.
         Err(_) => reply.ok(&elsewhere()),

@@ -3,11 +3,7 @@
 use super::{Cluster, PATIENCE};
 use base::{GroupId, MemberId};
 use env::Env;
-use journal::archive::Backup;
-use metad::{
-    CoordinatorConfig, GroupConfig,
-    backup::{self, Event, Operator, Options, Place, RestoreError, Until, Wish},
-};
+use metad::backup::{self, Event, Operator, Options, Place};
 use namespace::Namespace;
 use proto::clover::admin as a;
 use std::{net::SocketAddr, path::Path, time::Instant};
@@ -53,22 +49,13 @@ impl Cluster {
         .await
     }
 
-    /// Backs this group up, and restores it as another cluster: the error is why that is refused.
-    pub async fn restore_refused(&self) -> RestoreError {
-        let wanted = GroupConfig { coordinator: CoordinatorConfig::Embedded, ..GroupConfig::default() };
-        self.beside_members(move |env, path, group, runtime, places| {
-            backup::run(env, path, group, runtime, Options::default(), places).unwrap();
-            let backup = Backup::open(env.disk.clone(), path).unwrap();
-            let rebuilt = backup::rebuild(&backup, Until::End, 7).unwrap();
-            let wish = Wish {
-                name_directory: &path.with_file_name("restored"),
-                group: &wanted,
-                address: [127, 0, 0, 1].into(),
-                new_cluster_id: None,
-            };
-            backup::restore(env, backup.manifest(), rebuilt, &wish).unwrap_err()
+    /// Backs this group up, as far as it is now.
+    pub async fn back_up(&self, directory: &Path) {
+        let directory = directory.to_owned();
+        self.beside_members(move |env, _, group, runtime, places| {
+            backup::run(env, &directory, group, runtime, Options::default(), places).unwrap();
         })
-        .await
+        .await;
     }
 
     /// Has an operator's program run on a thread of its own, with a directory and the ways to the members.

@@ -50,11 +50,15 @@ impl Plan {
     /// those with which the group begins.
     pub async fn further_group(of: &Cluster, group: GroupId, first: u32, count: u32) -> Self {
         let root = of.tree_with(group).await;
-        let coordinator = of.coordinator.as_ref().map(coord::Embedded::session);
-        let plan = Self { group, first, coordinator, ..Self::group(count) };
-        plan.made_by(move |config| {
+        Self::beside(of, group, first, count).made_by(move |config| {
             metad::found_group(&Env::production(), &config.name_directory, &config.group, &root).unwrap();
         })
+    }
+
+    /// A further group beside this root group, which is made by [`Plan::made_by`].
+    pub fn beside(root: &Cluster, group: GroupId, first: u32, count: u32) -> Self {
+        let coordinator = root.coordinator.as_ref().map(coord::Embedded::session);
+        Self { group, first, coordinator, ..Self::group(count) }
     }
 
     /// A group of one, which keeps its view in a file of its own.

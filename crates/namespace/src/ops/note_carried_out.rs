@@ -8,7 +8,7 @@ use crate::{
     footprint::Marks,
     operation::{Applying, Operation},
 };
-use base::{GroupId, InodeId};
+use base::{GroupId, InodeId, directory_log::Dix};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoteCarriedOutEdit {
@@ -32,8 +32,22 @@ impl Field for NoteCarriedOutEdit {
     }
 }
 
+/// `dix`: the place in the directory log that the other group had come to when it told this.
+///
+/// Nothing is noted before this group has come as far. So what is noted before an entry of the directory log was carried out before that entry, too, and
+/// groups that are all put back to one entry lack no order between them: what the receiver has forgotten, the sender has not noted.
+///
 /// A group that claims to have carried out what it was not sent is believed only as far as it was.
-pub fn plan(ns: &Namespace, ctx: &Context<'_>, by: GroupId, number: u64) -> Planned<NoteCarriedOutEdit> {
+pub fn plan(
+    ns: &Namespace,
+    ctx: &Context<'_>,
+    by: GroupId,
+    number: u64,
+    dix: Dix,
+) -> Planned<NoteCarriedOutEdit> {
+    if ns.directory_log().dix < dix {
+        return Planned::NoChange(Reply::Unit);
+    }
     let waits = ns.messages_to(by).next().is_some_and(|first| first.number <= number);
     match waits {
         true => {

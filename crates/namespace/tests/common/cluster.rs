@@ -1,19 +1,19 @@
 //! Three groups of one namespace, as far as they have no clocks, disks and networks of their own.
 
-use super::{ALL_FINISHED, Dice, HOLDER, World};
+use super::{ALL_FINISHED, Dice, HOLDER, World, then::Then};
 use base::{
     Block, BlockId, FsError, FsResult, GroupId, InodeId, Level,
     directory_log::{Dix, Entry, Mark},
 };
 use namespace::{
-    BlockChange, Context, Edit, Namespace, Reply, Step,
+    BlockChange, Context, Edit, Namespace, Planned, Reply, Step,
     ops::{self, add_group, carry_out, give_slots, note_carried_out, raise_level},
     outbox::Message,
     questions::{Answer, Question, Told},
     reads::{get_block_locations, get_file_info},
     shares::{self, Lack, Room},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const GROUPS: [GroupId; 3] = [GroupId(1), GroupId(2), GroupId(3)];
 
@@ -39,6 +39,10 @@ pub struct Cluster {
     pub late: Vec<(GroupId, GroupId, Vec<Message>)>,
     /// Files about which a group got orders that it could not carry out. There are none, unless a group has lost something.
     pub unknown: Vec<InodeId>,
+    /// Groups that carry out what the root group has ordered only when they have to.
+    pub behind: BTreeSet<GroupId>,
+    /// A place in the directory log, and each group as it was when it had just come there.
+    pub cut: Option<(Dix, Vec<Then>)>,
 }
 
 pub type Plan = Box<dyn Fn(&Namespace, &Context<'_>) -> FsResult<Step>>;
@@ -90,6 +94,8 @@ impl Cluster {
             meanwhile: None,
             late: Vec::new(),
             unknown: Vec::new(),
+            behind: BTreeSet::new(),
+            cut: None,
         }
     }
 
@@ -134,6 +140,14 @@ impl Cluster {
                 }
             }
         }
+        let dix = self.groups[&group].ns.directory_log().dix;
+        if let Some((at, groups)) = &self.cut
+            && *at == dix
+            && groups.iter().all(|then| then.group != group)
+        {
+            let then = Then::of(self, group);
+            self.cut.as_mut().unwrap().1.push(then);
+        }
         applied.reply
     }
 
@@ -156,9 +170,15 @@ impl Cluster {
             if let Some(lack) = room.take_lack() {
                 let answered = self.allot(&lack);
                 since.get_or_insert(answered);
+                self.catch_up(group);
                 continue;
             }
-            return match planned?.into() {
+            let planned = planned.map(Step::from);
+            if self.waits_for_entries(group, &planned) {
+                self.catch_up(group);
+                continue;
+            }
+            return match planned? {
                 Step::Edit(edit) => Ok(self.apply(group, edit)),
                 Step::Allocate(edit, _) => Ok(self.apply(group, edit)),
                 Step::NoChange(reply) => Ok(reply),
@@ -217,13 +237,14 @@ impl Cluster {
     }
 
     /// What groups answer to these questions. They are asked until no order is in the way, which takes a moment.
-    fn ask(&self, questions: &[Question]) -> FsResult<Told> {
+    fn ask(&mut self, questions: &[Question]) -> FsResult<Told> {
         let mut told = Told::default();
         let mut by_group: BTreeMap<GroupId, Vec<Question>> = BTreeMap::new();
         for question in questions {
             by_group.entry(question.group(&self.root().ns)).or_default().push(question.clone());
         }
         for (group, questions) in by_group {
+            self.catch_up(group);
             let ns = &self.groups[&group].ns;
             let at = ns.directory_log().dix;
             let answers = questions.iter().map(|question| ns.tell(question).expect("it is for this group"));
@@ -298,20 +319,54 @@ impl Cluster {
         }
     }
 
-    /// All groups carry out what the root group has ordered.
+    /// All groups that are not behind carry out what the root group has ordered.
     pub fn follow(&mut self) {
         for group in &GROUPS[1..] {
-            let after = self.followed[group];
-            let (_, entries): (_, Vec<Entry>) =
-                self.root().ns.directory_entries(after, usize::MAX).expect("they are kept");
-            for entry in entries {
-                let change = Edit::decode(&entry.payload).unwrap();
-                let world = self.world(*group);
-                let edit = world.ns.follow(&world.context(None), &change, entry.point());
-                self.apply(*group, edit.unwrap_or_else(|error| panic!("{error}")));
-                self.followed.insert(*group, entry.dix);
+            if !self.behind.contains(group) {
+                self.follow_by(*group, usize::MAX);
             }
         }
+    }
+
+    /// The group carries out all that the root group has ordered.
+    pub fn catch_up(&mut self, group: GroupId) {
+        self.follow_by(group, usize::MAX);
+    }
+
+    /// The group carries out so many entries of what the root group has ordered.
+    pub fn follow_by(&mut self, group: GroupId, entries: usize) {
+        for entry in self.to_follow(group).into_iter().take(entries) {
+            let change = Edit::decode(&entry.payload).unwrap();
+            let world = self.world(group);
+            let edit = world.ns.follow(&world.context(None), &change, entry.point());
+            self.apply(group, edit.unwrap_or_else(|error| panic!("{error}")));
+            self.followed.insert(group, entry.dix);
+        }
+    }
+
+    /// What the root group has ordered, and the group has not carried out.
+    fn to_follow(&self, group: GroupId) -> Vec<Entry> {
+        match self.followed.get(&group) {
+            Some(after) => self.root().ns.directory_entries(*after, usize::MAX).expect("they are kept").1,
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether the call rests on what is in doubt in its group.
+    fn waits_for_entries(&self, group: GroupId, planned: &FsResult<Step>) -> bool {
+        let entries = self.to_follow(group);
+        if entries.is_empty() {
+            return false;
+        }
+        let mut seen = Vec::new();
+        match planned {
+            Ok(Step::Edit(edit)) => edit.rests_on(&self.groups[&group].ns, &mut seen),
+            // The rest of a call whose first part had nothing to wait for.
+            Ok(Step::Allocate(..)) => return false,
+            _ => return true,
+        }
+        let seen: Vec<Mark> = seen.into_iter().map(Mark::from).collect();
+        entries.iter().any(|entry| Mark::any_common(&entry.marks, &seen))
     }
 
     /// Delivers the first messages of one group to another, perhaps without the acknowledgement. What was delivered may come once more, much later. False: there is
@@ -334,9 +389,18 @@ impl Cluster {
         let messages = waiting.take(1 + dice.below(3) as usize).map(|message| (**message).clone());
         let messages: Vec<Message> = messages.collect();
         let carried_out = self.carry_out(from, to, &messages);
-        assert!(carried_out >= messages.last().unwrap().number, "from {from} to {to}: {messages:?}");
+        let is_behind = self.behind.contains(&to);
+        assert!(
+            is_behind || carried_out >= messages.last().unwrap().number,
+            "from {from} to {to}: {messages:?}"
+        );
         if dice.below(4) > 0 {
-            self.at(from, |ns, ctx| Ok(note_carried_out::plan(ns, ctx, to, carried_out))).unwrap();
+            let dix = self.groups[&to].ns.directory_log().dix;
+            let world = self.world(from);
+            let planned = note_carried_out::plan(&world.ns, &world.context(None), to, carried_out, dix);
+            if let Planned::Edit(edit) = planned {
+                self.apply(from, edit.into());
+            }
         }
         if dice.below(4) == 0 {
             self.late.push((from, to, messages));
@@ -357,6 +421,7 @@ impl Cluster {
                     self.apply(to, edit.into());
                 }
                 carry_out::Plan::Already => {}
+                carry_out::Plan::Behind(_) if self.behind.contains(&to) => break,
                 other => panic!("from {from} to {to}, {message:?}: {other:?}"),
             }
             before = Some(message.number);
@@ -366,6 +431,8 @@ impl Cluster {
 
     /// Delivers until nothing waits.
     pub fn deliver_all(&mut self, dice: &mut Dice) {
+        self.behind.clear();
+        self.follow();
         while self.deliver(dice) {}
     }
 

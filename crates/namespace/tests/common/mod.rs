@@ -7,6 +7,7 @@ pub mod both;
 pub mod cluster;
 pub mod random_calls;
 pub mod reads;
+pub mod then;
 
 use base::{
     Block, BlockId, CallId, CallOrigin, Caller, ClientId, Epoch, FsResult, GroupId, InodeId, Moment, Sn,
