@@ -6,10 +6,7 @@
 #[cfg(feature = "failpoints")]
 mod strike;
 
-use namespace::{
-    Namespace,
-    outbox::{Message, Order},
-};
+use namespace::outbox::{Message, Order};
 
 /// A point. The word in the comment is its name in a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,12 +79,9 @@ pub fn is_lost(point: Point, is_there: impl FnOnce() -> bool) -> bool {
 }
 
 /// A server stops whose tree is this: a story compares it with those of others.
-#[inline]
-pub fn tell_end(namespace: &Namespace) {
-    #[cfg(feature = "failpoints")]
+#[cfg(feature = "failpoints")]
+pub fn tell_end(namespace: &namespace::Namespace) {
     strike::tell_end(namespace);
-    #[cfg(not(feature = "failpoints"))]
-    let _ = namespace;
 }
 
 /// Whether a message to another group is about files that were joined.
