@@ -62,12 +62,12 @@ final class Known {
     return STICKY_RIGHTS.matcher(text).replaceAll("$1");
   }
 
-  /** Three lines: what it is, and what is there on either side. */
+  /** Three lines: what it is, and what is there on either side. Sums differ by what an open file counts for that came from another home. */
   static boolean treeLine(String line) {
     if (!hasGroups) {
       return false;
     }
     String[] lines = SPACE.matcher(line).replaceAll("").split("\n");
-    return lines.length == 3 && lines[0].endsWith(" summary") && lines[1].replace("hadoop: ", "").trim().equals(lines[2].replace("clover: ", "").trim());
+    return lines.length == 3 && (lines[0].endsWith(" summary") || lines[0].endsWith(" usage")) && lines[1].replace("hadoop: ", "").trim().equals(lines[2].replace("clover: ", "").trim());
   }
 }
