@@ -23,7 +23,8 @@ final class Round {
 
   /** Refused where several groups hold one namespace (docs/operating/several-groups.md). */
   private static final Pattern NOT_IN_GROUPS = Pattern.compile(
-      "! .*(cannot be renamed (yet )?into a directory of another group of metadata servers|is not possible yet where the files of)");
+      "! .*(cannot be renamed (yet )?into a directory of another group of metadata servers|is not possible yet where the files of"
+          + "|the block there was written in another group of metadata servers, before the file was renamed)");
   /** The root group does not know the files of others by their ids. */
   private static final Pattern NO_INODE = Pattern.compile("! .*File for given inode path does not exist");
   private static final Pattern PIPELINE_LOST = Pattern.compile("! java.io.IOException: (Failed to replace a bad datanode|All datanodes \\[.*\\] are bad)");
