@@ -248,6 +248,12 @@ fn an_entry_or_a_message_that_does_not_fit_is_not_carried_out() {
         carry_out::Plan::OutOfOrder { before: 1 },
         "no group leaves out a message"
     );
+    let last = u64::MAX;
+    assert_eq!(
+        plan(home, Some(last), &message(3, dix, &free)),
+        carry_out::Plan::OutOfOrder { before: last },
+        "nothing comes behind the last number"
+    );
     // The orders that are carried out, and the files of those that are not.
     let parts = |of: GroupId, orders: &[Order]| match plan(of, None, &message(1, dix, orders)) {
         carry_out::Plan::Edit { edit, unknown, is_gap: false } => (edit.body.orders, unknown),

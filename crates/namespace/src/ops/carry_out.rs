@@ -56,16 +56,16 @@ pub enum Plan {
     OutOfOrder { before: u64 },
 }
 
-/// What becomes of a message that stands in a question behind number `before`, or is the first one there.
+/// Plans to carry out a message. `before`: the number of the message in front of it in the question; `None` if it is the first one there.
 ///
-/// A question begins with the first message of which its sender has not been told that it was carried out. So what comes before that was carried out here, also if this tree does not know it: it
-/// is one that was put back to an earlier state then, as an unclean election does.
+/// The sender puts into a question all messages of which this group has not told it that they are carried out. So this group has carried out every message before the first one of a
+/// question. If the tree knows nothing of some, an unclean election or a restore has put the tree back to an earlier state.
 ///
 /// An order about a file that this group does not have for the sender is left out, and does not keep up those behind it. It does so only where a group has lost something: then a block may stay that no file has,
 /// and no block goes that a file has.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, of: GroupId, message: &Message, before: Option<u64>) -> Plan {
     if let Some(before) = before
-        && message.number != before + 1
+        && before.checked_add(1) != Some(message.number)
     {
         return Plan::OutOfOrder { before };
     }
