@@ -58,7 +58,7 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
                 foreign: &foreign,
             }),
         })));
-        Ok(Located::new(core, call.method, (&host, Vec::new()), foreign, answer))
+        Ok(Located::new(core, call.method, &host, foreign, answer))
     });
 }
 
@@ -82,8 +82,9 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             entries: entries(core, &tree.namespace, page, host.as_deref(), &foreign),
             remaining: page.remaining,
         })));
-        let asked = (host.as_deref().unwrap_or_default(), vec![page.and_then(|page| page.snapshot)]);
-        Ok(Located::new(core, call.method, asked, foreign, answer))
+        let host = host.as_deref().unwrap_or_default();
+        let located = Located::new(core, call.method, host, foreign, answer);
+        Ok(located.of_listings([page.and_then(|page| page.snapshot)]))
     });
 }
 
@@ -112,8 +113,9 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
         let listed = |partial: &get_listing::PartialListing<'_>| {
             partial.listing.as_ref().ok().and_then(|page| page.snapshot)
         };
-        let asked = (host.as_deref().unwrap_or_default(), found.listings.iter().map(listed).collect());
-        Ok(Located::new(core, call.method, asked, foreign, answer))
+        let host = host.as_deref().unwrap_or_default();
+        let located = Located::new(core, call.method, host, foreign, answer);
+        Ok(located.of_listings(found.listings.iter().map(listed)))
     });
 }
 
@@ -160,7 +162,7 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
         let foreign = Foreign::default();
         let partition = &core.partition;
         let answer = Encoded::of(Only(Some(Places { partition, blocks, host: &host, foreign: &foreign })));
-        Ok(Located::new(core, call.method, (&host, Vec::new()), foreign, answer))
+        Ok(Located::new(core, call.method, &host, foreign, answer))
     });
 }
 
@@ -177,9 +179,8 @@ fn entries<'a>(
     host: Option<&'a str>,
     foreign: &'a Foreign,
 ) -> impl ExactSizeIterator<Item = impl Put> + Clone {
-    let has_homes = namespace.has_homes();
     page.entries.iter().map(move |entry| {
-        if has_homes && entry.is_directory() {
+        if entry.is_directory() {
             foreign.note_directory(namespace, entry.id, page.snapshot);
         }
         let host = host.filter(|_| !entry.is_directory());

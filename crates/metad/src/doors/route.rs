@@ -71,10 +71,8 @@ pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Ca
             (call, reply) = gather(core, &looked, call, reply)?;
             (call, reply) = batched::take_apart(core, &looked, call, reply)?;
             let tree = &core.partition.tree().namespace;
-            match is_remembered(&looked, &call, tree) {
-                true => own,
-                false => looked.decision(tree).map_or(own, Decision::group),
-            }
+            let group = looked.decision(tree).map_or(own, Decision::group);
+            if group != own && is_remembered(&looked, &call, tree) { own } else { group }
         }
         // Of the protocols of metadata servers among each other, and of balancers.
         None => GroupId::ROOT,

@@ -72,7 +72,7 @@ struct Lacks {
     method: &'static str,
     blocks: BTreeMap<GroupId, BTreeSet<BlockId>>,
     directories: Directories,
-    /// In which snapshot each of the answer's listings is.
+    /// In which snapshot each of the answer's listings is. Empty: in none.
     listings: Vec<Option<SnapshotId>>,
     host: String,
     ways: Arc<Ways>,
@@ -80,22 +80,24 @@ struct Lacks {
 }
 
 impl Located {
-    /// `host`: of the caller. `listings`: in which snapshot each of the answer's listings is.
-    pub fn new(
-        core: &Core,
-        method: &'static str,
-        (host, listings): (&str, Vec<Option<SnapshotId>>),
-        foreign: Foreign,
-        answer: Encoded,
-    ) -> Self {
+    /// `host`: of the caller.
+    pub fn new(core: &Core, method: &'static str, host: &str, foreign: Foreign, answer: Encoded) -> Self {
         let (blocks, directories) = (foreign.blocks.into_inner(), foreign.directories.into_inner());
         let is_whole = blocks.is_empty() && directories.is_empty();
         let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !is_whole);
         let lacks = lacks.map(|(ways, runtime)| {
             let (host, ways, runtime) = (host.to_owned(), ways.clone(), runtime.clone());
-            Box::new(Lacks { method, blocks, directories, listings, host, ways, runtime })
+            Box::new(Lacks { method, blocks, directories, listings: Vec::new(), host, ways, runtime })
         });
         Self { answer, lacks }
+    }
+
+    /// Says in which snapshot each of the answer's listings is.
+    pub fn of_listings(mut self, snapshots: impl IntoIterator<Item = Option<SnapshotId>>) -> Self {
+        if let Some(lacks) = &mut self.lacks {
+            lacks.listings = snapshots.into_iter().collect();
+        }
+        self
     }
 }
 
