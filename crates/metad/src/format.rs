@@ -274,11 +274,11 @@ pub(crate) fn in_sync_min(group: &GroupConfig) -> u32 {
     group.in_sync_min.unwrap_or(members(group).len().min(2) as u32)
 }
 
-/// Tells the coordinator of a cluster whose first store has been made, and makes the directory whole.
+/// Tells the coordinator of a group whose first store has been made, and makes the directory whole. With the root group it is told of the cluster.
 ///
 /// # Errors
-/// [`FormatError::Io`] if a file cannot be written; [`FormatError::Coordinator`] if the coordinator has a cluster
-/// already, refuses, or does not answer: then it may have taken the cluster all the same.
+/// [`FormatError::Io`] if a file cannot be written; [`FormatError::Coordinator`] if the coordinator has such a cluster or group
+/// already, refuses, or does not answer: then it may have taken the group all the same.
 pub(crate) fn publish(
     env: &Env,
     layout: &Layout,
@@ -289,7 +289,16 @@ pub(crate) fn publish(
     let io = |source| FormatError::Io { path: layout.root.clone(), source };
     // While nobody knows of the cluster: behind this, no room is needed here any more.
     prepare_cluster(env, layout, cluster).map_err(io)?;
-    // This is written before the view, so that a member which finds the view finds this too.
+    if cluster.group == GroupId::ROOT {
+        create_text(coordinator, cluster)?;
+    }
+    create_view(coordinator, cluster.group, &view)?;
+    // Last: a directory with this file is whole.
+    name_cluster(env, layout).map_err(io)
+}
+
+/// The text of the cluster is written before the first view, so that a member which finds the view finds the text too.
+fn create_text(coordinator: &dyn coord::Coordinator, cluster: &Cluster) -> Result<(), FormatError> {
     let text = text_of(cluster).into_bytes();
     if coord::wait(|done| coordinator.read_cluster(done))?.is_none_or(|there| there != text) {
         make_surely(
@@ -297,26 +306,7 @@ pub(crate) fn publish(
             || Ok(coord::wait(|done| coordinator.read_cluster(done))?.is_some_and(|there| there == text)),
         )?;
     }
-    create_view(coordinator, GroupId::ROOT, &view)?;
-    // Last: a directory with this file is whole.
-    name_cluster(env, layout).map_err(io)
-}
-
-/// Tells the coordinator of a further group of its cluster, whose first store has been made, and makes the directory whole.
-///
-/// # Errors
-/// Those of [`publish`]; [`FormatError::Coordinator`] if the coordinator has such a group already.
-pub(crate) fn publish_group(
-    env: &Env,
-    layout: &Layout,
-    coordinator: &dyn coord::Coordinator,
-    cluster: &Cluster,
-    view: GroupView,
-) -> Result<(), FormatError> {
-    let io = |source| FormatError::Io { path: layout.root.clone(), source };
-    prepare_cluster(env, layout, cluster).map_err(io)?;
-    create_view(coordinator, cluster.group, &view)?;
-    name_cluster(env, layout).map_err(io)
+    Ok(())
 }
 
 fn create_view(
@@ -456,7 +446,7 @@ pub fn found_group(
             level,
             ..GroupView::new(&[first], in_sync_min(group))
         };
-        publish_group(env, layout, &*coordinator, &cluster, view)?;
+        publish(env, layout, &*coordinator, &cluster, view)?;
         Ok(cluster)
     })
 }

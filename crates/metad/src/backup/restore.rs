@@ -136,22 +136,19 @@ pub fn restore(
         }
     }
     format::check_format(env, wish.name_directory, group)?;
-    match group.id {
-        GroupId::ROOT => format::make(env, wish.name_directory, group.id, |layout| {
-            let coordinator =
-                open_coordinator(env, &group.coordinator, &layout.coordinator).map_err(FormatError::from)?;
-            let restored_at = rebuilt.namespace.is_shared().then(|| rebuilt.namespace.directory_log());
-            let cluster = Cluster { restored_at, ..cluster_of(env, &manifest.whose, wish) };
-            fill(env, layout, manifest, rebuilt, wish, cluster, &*coordinator)
-        }),
-        _ => format::make(env, wish.name_directory, group.id, |layout| {
-            let coordinator =
-                open_coordinator(env, &group.coordinator, &layout.coordinator).map_err(FormatError::from)?;
-            let cluster =
-                beside_root(env, &*coordinator, &manifest.whose, rebuilt.namespace.directory_log(), wish)?;
-            fill(env, layout, manifest, rebuilt, wish, cluster, &*coordinator)
-        }),
-    }
+    format::make(env, wish.name_directory, group.id, |layout| {
+        let coordinator =
+            open_coordinator(env, &group.coordinator, &layout.coordinator).map_err(FormatError::from)?;
+        let place = rebuilt.namespace.directory_log();
+        let cluster = match group.id {
+            GroupId::ROOT => {
+                let restored_at = rebuilt.namespace.is_shared().then_some(place);
+                Cluster { restored_at, ..cluster_of(env, &manifest.whose, wish) }
+            }
+            _ => beside_root(env, &*coordinator, &manifest.whose, place, wish)?,
+        };
+        fill(env, layout, manifest, rebuilt, wish, cluster, &*coordinator)
+    })
 }
 
 /// Writes the store, and tells the coordinator of the group.
@@ -188,10 +185,7 @@ fn fill(
         level,
         ..GroupView::new(&[first], in_sync_min)
     };
-    match cluster.group {
-        GroupId::ROOT => format::publish(env, layout, coordinator, &cluster, view)?,
-        _ => format::publish_group(env, layout, coordinator, &cluster, view)?,
-    }
+    format::publish(env, layout, coordinator, &cluster, view)?;
     Ok(Restored { cluster, at, found, epoch, others })
 }
 
