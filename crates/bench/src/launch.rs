@@ -83,6 +83,7 @@ pub struct Group {
 }
 
 /// A group to lay out.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// Where its members keep their files.
     pub dir: &'a Path,

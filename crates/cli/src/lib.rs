@@ -19,7 +19,7 @@ mod last_words;
 pub mod log;
 mod meta;
 pub mod runtime;
-mod table;
+pub mod table;
 pub mod target;
 pub mod user;
 

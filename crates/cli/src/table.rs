@@ -8,9 +8,9 @@ pub fn lines(rows: &[Vec<String>]) -> Vec<String> {
     };
     let is_number = |column: usize| {
         let mut cells = rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
-        // Places in a log (`3/4711`) count as numbers, addresses do not.
+        // Places in a log (`3/4711`) count as numbers, addresses with a port do not.
         let looks_so =
-            |cell: &String| cell.chars().all(|letter| letter.is_ascii_digit() || "/-".contains(letter));
+            |cell: &String| cell.chars().all(|letter| letter.is_ascii_digit() || "/-.".contains(letter));
         cells.peek().is_some() && cells.all(looks_so)
     };
     let shape: Vec<_> = (0..columns).map(|column| (width(column), is_number(column))).collect();

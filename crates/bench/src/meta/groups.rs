@@ -19,9 +19,8 @@ mod stage;
 mod work;
 
 use super::{Args, Op};
-use crate::launch::ZooKeeper;
+use crate::launch::{Plan, ZooKeeper};
 use anyhow::{Context, bail};
-use cluster::Shape;
 use measure::{Load, Settings};
 use report::{Cell, Doors};
 use serde_json::json;
@@ -53,14 +52,14 @@ impl GroupsArgs {
     }
 }
 
-/// What is measured if nothing is said, in the order of the papers' figures.
+/// The operations that the bench measures if `--op` names none, in the order of the paper's Figure 5.
 const OPS: [Op; 6] = [Op::Create, Op::Stat, Op::Delete, Op::Mkdir, Op::Rename, Op::RenameAcross];
 /// The operations of which calls are sent to another group's server as well.
 const BY_DOORS: [Op; 2] = [Op::Create, Op::Stat];
 /// A JVM compiles what it runs often; it gets so many times the length of a measurement for that.
 const JVM_WARM_UP: u32 = 3;
 
-/// What was left out, and why.
+/// A measurement that the bench has left out, and why.
 struct LeftOut {
     kind: Kind,
     /// `None`: all operations, in this round and those after it.
@@ -234,8 +233,9 @@ impl Bench<'_> {
                 let name = dir.file_name().unwrap_or_default().to_string_lossy();
                 let name = format!("clover-bench-{}/{name}", std::process::id());
                 let program = self.args.group.program()?;
-                let shape = Shape { dir, groups, members, zookeeper, name: &name, program: &program };
-                Stage::clover(&shape).await
+                let (name, program) = (&*name, &*program);
+                let root = Plan { dir, number: 1, members, zookeeper, name, settings: &[], program };
+                Stage::clover(groups, root).await
             }
             (kind, Some(jars)) => {
                 Stage::hadoop(kind, &std::path::absolute(jars)?, dir, &self.settings.user).await

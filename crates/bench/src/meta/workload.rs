@@ -60,16 +60,10 @@ impl Calls for Workload {
     }
 
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
-        let mut put = |method, message: &dyn Put| {
-            message.put(out);
-            Some(method)
-        };
         match (self.op, step) {
-            (Op::Null, 0) => put("getFileInfo", &stat("/".into())),
-            (Op::Create | Op::Touch, 0) => put("create", &create(self.file(index), client)),
-            (Op::Touch, 1) => put("complete", &complete(self.file(index), client)),
-            (Op::Mkdir, 0) => put("mkdirs", &mkdirs(self.file(index))),
-            (Op::Open, 0) => put(
+            (Op::Null, 0) => named(out, "getFileInfo", &stat("/".into())),
+            (Op::Open, 0) => named(
+                out,
                 "getBlockLocations",
                 &GetBlockLocationsRequestProto {
                     src: self.file(index % self.files),
@@ -77,8 +71,9 @@ impl Calls for Workload {
                     length: 10 * BLOCK_SIZE,
                 },
             ),
-            (Op::Stat, 0) => put("getFileInfo", &stat(self.file(index % self.files))),
-            (Op::List, 0) => put(
+            (Op::Stat, 0) => named(out, "getFileInfo", &stat(self.file(index % self.files))),
+            (Op::List, 0) => named(
+                out,
                 "getListing",
                 &GetListingRequestProto {
                     src: self.directory_of(index % self.files),
@@ -88,15 +83,37 @@ impl Calls for Workload {
             ),
             (Op::Rename, 0) => {
                 let target = format!("{}/renamed-{index}", self.directory_of(index));
-                put("rename", &rename(self.file(index), target))
+                named(out, "rename", &rename(self.file(index), target))
             }
-            (Op::Delete, 0) => put("delete", &delete(self.file(index))),
-            _ => None,
+            (op, step) => on_new_file(out, op, step, || self.file(index), client),
         }
     }
 }
 
-pub fn create(src: String, client: &str) -> CreateRequestProto {
+/// Puts a request, and returns the name of its method.
+pub fn named(out: &mut BytesMut, method: &'static str, message: &impl Message) -> Option<&'static str> {
+    message.encode_raw(out);
+    Some(method)
+}
+
+/// Puts the request of one step of an operation of which each has a file of its own. `None`: the operation has no such step.
+pub fn on_new_file(
+    out: &mut BytesMut,
+    op: Op,
+    step: u32,
+    file: impl FnOnce() -> String,
+    client: &str,
+) -> Option<&'static str> {
+    match (op, step) {
+        (Op::Create | Op::Touch, 0) => named(out, "create", &create(file(), client)),
+        (Op::Touch, 1) => named(out, "complete", &complete(file(), client)),
+        (Op::Mkdir, 0) => named(out, "mkdirs", &mkdirs(file())),
+        (Op::Delete, 0) => named(out, "delete", &delete(file())),
+        _ => None,
+    }
+}
+
+fn create(src: String, client: &str) -> CreateRequestProto {
     CreateRequestProto {
         src,
         masked: FsPermissionProto { perm: 0o644 },
@@ -109,7 +126,7 @@ pub fn create(src: String, client: &str) -> CreateRequestProto {
     }
 }
 
-pub fn complete(src: String, client: &str) -> CompleteRequestProto {
+fn complete(src: String, client: &str) -> CompleteRequestProto {
     CompleteRequestProto { src, client_name: client.into(), last: None, file_id: None }
 }
 
@@ -126,17 +143,6 @@ pub fn rename(src: String, dst: String) -> RenameRequestProto {
 }
 
 /// Of a file, or of an empty directory.
-pub fn delete(src: String) -> DeleteRequestProto {
+fn delete(src: String) -> DeleteRequestProto {
     DeleteRequestProto { src, recursive: false }
-}
-
-/// A message to append, whichever it is.
-pub trait Put {
-    fn put(&self, out: &mut BytesMut);
-}
-
-impl<M: Message> Put for M {
-    fn put(&self, out: &mut BytesMut) {
-        self.encode_raw(out);
-    }
 }

@@ -1,7 +1,7 @@
 //! Several groups of real servers that hold one namespace together.
 
 use crate::{
-    launch::{Group, Member, Plan, ZooKeeper},
+    launch::{Group, Member, Plan},
     meta::{
         cpu,
         groups::servers::{Home, Role, Server},
@@ -17,10 +17,7 @@ use proto::{
     hdfs::MkdirsResponseProto,
     protocol,
 };
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// For a question about a directory.
@@ -33,31 +30,12 @@ pub struct Cluster {
     servers: Servers,
 }
 
-/// What to lay out.
-pub struct Shape<'a> {
-    pub dir: &'a Path,
-    pub groups: u32,
-    pub members: u32,
-    pub zookeeper: &'a ZooKeeper,
-    /// The cluster's place in ZooKeeper.
-    pub name: &'a str,
-    pub program: &'a Path,
-}
-
 impl Cluster {
-    /// Makes all groups and waits until each is the home of files.
-    pub async fn start(shape: &Shape<'_>) -> anyhow::Result<Self> {
+    /// Makes so many groups like the root group of the plan, and waits until each is the home of files.
+    pub async fn start(count: u32, root: Plan<'_>) -> anyhow::Result<Self> {
         let mut groups = Vec::new();
-        for number in 1..=shape.groups {
-            let plan = Plan {
-                dir: shape.dir,
-                number,
-                members: shape.members,
-                zookeeper: shape.zookeeper,
-                name: shape.name,
-                settings: &[],
-                program: shape.program,
-            };
+        for number in 1..=count {
+            let plan = Plan { number, ..root };
             groups.push(Group::start(&plan).await.with_context(|| format!("starting group {number}"))?);
         }
         let mut servers = groups[0].servers();
@@ -65,7 +43,7 @@ impl Cluster {
         let cluster = metad::read_cluster(&env::Env::production(), &first)?;
         servers.prove_with(cluster.secret.context("the cluster has a secret")?);
         let cluster = Self { groups, servers };
-        if shape.groups > 1 {
+        if count > 1 {
             cluster.wait_until_homes().await?;
         }
         Ok(cluster)

@@ -32,7 +32,8 @@ pub struct Figures {
     pub p99_us: f64,
     /// Processor time that the root group's active spends on an operation that it serves.
     pub root_us: f64,
-    /// The same of the other groups' actives. Where the root group decides: of all of them, on each operation.
+    /// Processor time that the active of another group spends on an operation that it serves. Of operations that the root group orders (mkdir, rename between
+    /// homes): what the actives of all other groups spend together on one operation.
     pub homes_us: f64,
     /// Of all standbys, on each operation.
     pub standbys_us: f64,
@@ -55,7 +56,7 @@ pub struct OneHome {
     pub errors: f64,
 }
 
-/// What was spent, and on what.
+/// The processor time that the servers and the load generator have spent in one measurement, and the operations they have spent it on.
 struct Spent {
     done: Done,
     /// Of each server of the stage.

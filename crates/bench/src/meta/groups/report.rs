@@ -101,11 +101,10 @@ impl Cell {
         }
     }
 
-    fn saturated_line(&self) -> String {
+    fn saturated_row(&self) -> Vec<String> {
         let figure = |figure| number(of(&self.saturated, figure), 2);
-        format!(
-            "{:<10} {:>9} {:>8} {:>8} | {:>8} {:>8} {:>8} {:>8} {:>8} | {:>10} | {:>8} {:>7}",
-            self.kind,
+        vec![
+            self.kind.to_string(),
             number(self.rate(), 0),
             number(of(&self.saturated, |figures| figures.p50_us), 0),
             number(of(&self.saturated, |figures| figures.p99_us), 0),
@@ -117,18 +116,17 @@ impl Cell {
             number(self.calculated(), 0),
             number(median(self.alone_us.clone()), 0),
             number(self.errors(), 0),
-        )
+        ]
     }
 
-    fn paced_line(&self, cells: &[Cell]) -> String {
+    fn paced_row(&self, cells: &[Cell]) -> Vec<String> {
         let one = self.one_group(cells);
         let times = |figure: &dyn Fn(&Cell) -> f64| one.map_or(f64::NAN, |one| figure(self) / figure(one));
         let each = self
             .first_standby(cells)
             .map_or(f64::NAN, |(pair, more)| (self.active() / pair.active() - 1.0) * 100.0 / f64::from(more));
-        format!(
-            "{:<10} {:>9} {:>9} | {:>8} {:>8} {:>8} {:>8} {:>8} | {:>8} {:>8} {:>8} {:>9}",
-            self.kind,
+        vec![
+            self.kind.to_string(),
             number(self.offered, 0),
             number(self.paced(|figures| figures.rate), 0),
             number(self.paced(|figures| figures.root_us), 2),
@@ -140,14 +138,13 @@ impl Cell {
             number(times(&|cell| cell.paced(|figures| figures.p50_us)), 2),
             number(self.paced(|figures| figures.p99_us), 0),
             number(times(&|cell| median(cell.alone_us.clone())), 2),
-        )
+        ]
     }
 
-    fn doors_line(&self) -> String {
+    fn doors_row(&self) -> Vec<String> {
         let of = |figure: fn(&Doors) -> f64| median(self.doors.iter().map(figure).collect());
-        format!(
-            "{:<10} {:>9} {:>9} {:>8} | {:>9} {:>9} {:>9} {:>8} | {:>9} {:>9} {:>9}",
-            self.kind,
+        vec![
+            self.kind.to_string(),
             number(of(|doors| doors.own.rate), 0),
             number(of(|doors| doors.own.home_us), 2),
             number(of(|doors| doors.own.p50_us), 0),
@@ -158,7 +155,7 @@ impl Cell {
             number(of(|doors| doors.other_saturated.rate), 0),
             number(of(|doors| doors.other_saturated.home_us), 2),
             number(of(|doors| doors.other_saturated.door_us), 2),
-        )
+        ]
     }
 
     pub fn json(&self) -> Value {
@@ -227,71 +224,67 @@ fn number(number: f64, digits: usize) -> String {
 pub fn tables(op: Op, cells: &[Cell]) -> String {
     let is_shown = |cell: &&Cell| cell.op == op && !cell.saturated.is_empty();
     let shown = || cells.iter().filter(is_shown);
-    let mut lines = vec![
-        format!("{}, as many as the servers take (CPU in us an operation, of each role)", op.name()),
-        format!(
-            "{:<10} {:>9} {:>8} {:>8} | {:>8} {:>8} {:>8} {:>8} {:>8} | {:>10} | {:>8} {:>7}",
-            "shape",
-            "op/s",
-            "p50 us",
-            "p99 us",
-            "root",
-            "homes",
-            "standbys",
-            "journals",
-            "client",
-            "calculated",
-            "lone p50",
-            "errors"
-        ),
-    ];
-    lines.extend(shown().map(Cell::saturated_line));
+    let name = op.name();
+    let mut lines =
+        vec![format!("{name}, as many as the servers take (CPU in us an operation, of each role)")];
+    lines.extend(table(&SATURATED, shown().map(Cell::saturated_row)));
     if shown().any(|cell| !cell.paced.is_empty()) {
-        lines.push(format!("{}, at a rate", op.name()));
-        lines.push(format!(
-            "{:<10} {:>9} {:>9} | {:>8} {:>8} {:>8} {:>8} {:>8} | {:>8} {:>8} {:>8} {:>9}",
-            "shape",
-            "offered",
-            "op/s",
-            "root",
-            "homes",
-            "x 1 grp",
-            "% a stby",
-            "standbys",
-            "p50 us",
-            "x 1 grp",
-            "p99 us",
-            "lone x 1"
-        ));
-        lines.extend(shown().filter(|cell| !cell.paced.is_empty()).map(|cell| cell.paced_line(cells)));
+        lines.push(format!("{name}, at a rate"));
+        let paced = shown().filter(|cell| !cell.paced.is_empty());
+        lines.extend(table(&PACED, paced.map(|cell| cell.paced_row(cells))));
     }
     if shown().any(|cell| !cell.doors.is_empty()) {
-        lines.push(format!("{} in one home, by its own active and by another group's", op.name()));
-        lines.push(format!(
-            "{:<10} {:>9} {:>9} {:>8} | {:>9} {:>9} {:>9} {:>8} | {:>9} {:>9} {:>9}",
-            "shape",
-            "own op/s",
-            "home",
-            "p50 us",
-            "other op/s",
-            "home",
-            "door",
-            "p50 us",
-            "most op/s",
-            "home",
-            "door"
-        ));
-        lines.extend(shown().filter(|cell| !cell.doors.is_empty()).map(Cell::doors_line));
+        lines.push(format!("{name} in one home, by its own active and by another group's"));
+        let doors = shown().filter(|cell| !cell.doors.is_empty());
+        lines.extend(table(&DOORS, doors.map(Cell::doors_row)));
     }
     lines.push(String::new());
     lines.join("\n")
 }
 
-/// What the columns mean.
+const SATURATED: [&str; 12] = [
+    "shape",
+    "op/s",
+    "p50 us",
+    "p99 us",
+    "root",
+    "homes",
+    "standbys",
+    "journals",
+    "client",
+    "calculated",
+    "lone p50",
+    "errors",
+];
+const PACED: [&str; 12] = [
+    "shape", "offered", "op/s", "root", "homes", "x 1 grp", "% a stby", "standbys", "p50 us", "x 1 grp",
+    "p99 us", "lone x 1",
+];
+const DOORS: [&str; 11] = [
+    "shape",
+    "own op/s",
+    "home",
+    "p50 us",
+    "other op/s",
+    "home",
+    "door",
+    "p50 us",
+    "most op/s",
+    "home",
+    "door",
+];
+
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
+    let head = head.iter().map(|&heading| heading.to_owned()).collect();
+    cli::table::lines(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// Explains the columns of the tables.
 pub const LEGEND: &str = "\
 shape       1A is one active, 3A6S three groups with two standbys each
-root        the root group's active: for each operation that it serves; homes: the other groups' actives, likewise.
-            Of mkdir and rename-across, which the root group orders: of all of them, for each operation
+root        CPU of the root group's active for each operation that it serves
+homes       CPU of another group's active for each operation that it serves. Of mkdir and rename-across, which the root group
+            orders: CPU of all other groups' actives together, for each operation
 calculated  no measurement: the rate at which the busiest server would use one core up, if each had a core of its own
 lone p50    of a client that makes one call after the other, and nobody else does
 offered     to each home; of mkdir and rename-across, to the root group

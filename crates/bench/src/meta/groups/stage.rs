@@ -1,12 +1,13 @@
-//! What is measured: groups of Clover's servers, or Hadoop's, with their roles and the directories of each home.
+//! The servers that the bench measures: groups of Clover's, or Hadoop's. Each server has a role, and each home has directories for the load.
 
 use super::{
-    cluster::{Cluster, Shape},
+    cluster::Cluster,
     hadoop::Hadoop,
     load::Stream,
     servers::{Home, Role, Server},
     work::Work,
 };
+use crate::launch::Plan;
 use crate::meta::Op;
 use std::{
     any::Any,
@@ -89,13 +90,14 @@ const DIRECTORIES: usize = 32;
 const ABOVE: &str = "/bench";
 
 impl Stage {
-    pub async fn clover(shape: &Shape<'_>) -> anyhow::Result<Self> {
-        let cluster = Cluster::start(shape).await?;
+    /// `root`: the plan of the first group, which the other groups are like.
+    pub async fn clover(groups: u32, root: Plan<'_>) -> anyhow::Result<Self> {
+        let cluster = Cluster::start(groups, root).await?;
         let servers = cluster.roles().await?;
         let actives: Vec<&Server> =
             servers.iter().filter(|server| matches!(server.role, Role::Root | Role::Home)).collect();
         let homes = cluster.make_homes(&actives, ABOVE, DIRECTORIES).await?;
-        let kind = Kind::Clover { groups: shape.groups, members: shape.members };
+        let kind = Kind::Clover { groups, members: root.members };
         Ok(Self { kind, servers, homes, _processes: Box::new(cluster) })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::meta::{
     Op,
-    workload::{self, Calls, Put},
+    workload::{self, Calls},
 };
 use bytes::BytesMut;
 
@@ -69,21 +69,15 @@ impl Calls for Work {
     }
 
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
-        let mut put = |method, message: &dyn Put| {
-            message.put(out);
-            Some(method)
-        };
         match (self.op, step) {
-            (Op::Create | Op::Touch, 0) => put("create", &workload::create(self.file(index), client)),
-            (Op::Touch, 1) => put("complete", &workload::complete(self.file(index), client)),
-            (Op::Mkdir, 0) => put("mkdirs", &workload::mkdirs(self.file(index))),
-            (Op::Stat, 0) => put("getFileInfo", &workload::stat(self.file(index % self.files))),
+            (Op::Stat, 0) => {
+                workload::named(out, "getFileInfo", &workload::stat(self.file(index % self.files)))
+            }
             (Op::Rename | Op::RenameAcross, 0) => {
                 let (from, to) = self.renamed(index);
-                put("rename", &workload::rename(from, to))
+                workload::named(out, "rename", &workload::rename(from, to))
             }
-            (Op::Delete, 0) => put("delete", &workload::delete(self.file(index))),
-            _ => None,
+            (op, step) => workload::on_new_file(out, op, step, || self.file(index), client),
         }
     }
 }
