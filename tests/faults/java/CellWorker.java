@@ -20,15 +20,11 @@ final class CellWorker extends Worker {
   @Override
   void begin() throws IOException {
     for (int cell = 0; cell < CELLS; cell++) {
-      while (!isFinished() && !mkdir("cells/" + cell)) {
-        // Everybody makes it; whoever comes later finds it.
-      }
+      makeSurely("cells/" + cell);
     }
     for (int cell = CELLS - SPREAD; cell < CELLS; cell++) {
       for (int name = 0; name < NAMES; name++) {
-        while (!isFinished() && !mkdir("cells/" + cell + "/in-" + name)) {
-          // Likewise.
-        }
+        makeSurely("cells/" + cell + "/in-" + name);
       }
     }
   }

@@ -33,9 +33,7 @@ final class DataWorker extends Worker {
 
   @Override
   void begin() throws IOException {
-    while (!isFinished() && !mkdir(name)) {
-      // As for every kind of thread: nothing works before its directory is there.
-    }
+    makeSurely(name);
   }
 
   @Override

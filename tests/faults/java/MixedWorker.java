@@ -9,9 +9,9 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 
 /**
- * Shares a few names with every other such thread of every client, as {@link CellWorker} does; but a name may be that of a file or that of a
- * directory. Each name is in a directory of its own, so who decides about its file and who decides about its directory may be different groups
- * of metadata servers. What a name holds is told with an f or a d before its inode's number.
+ * Shares a few names with every other such thread of every client, as {@link CellWorker} does; but a name may hold a file or a directory. Each
+ * name is in a directory of its own. So one group of metadata servers may decide about a file of that name, and another one about a directory. The
+ * history tells an f or a d before the number of the inode that a name holds.
  */
 final class MixedWorker extends Worker {
   private static final int CELLS = 3;
@@ -27,7 +27,7 @@ final class MixedWorker extends Worker {
       for (int name = 0; name < NAMES; name++) {
         Path made = path("mixed/" + cell + "/in-" + name);
         while (!isFinished() && !does("prepare", () -> History.Result.of(fs.mkdirs(made)), made.toString())) {
-          // Everybody makes it; whoever comes later finds it.
+          // Each such thread of each client makes all of them. The first one to come makes the directory, and the others find it.
         }
       }
     }

@@ -24,9 +24,7 @@ final class OwnWorker extends Worker {
 
   @Override
   void begin() throws IOException {
-    while (!isFinished() && !mkdir(name)) {
-      // The first directory is what all others are in.
-    }
+    makeSurely(name);
     directories.add(name);
   }
 

@@ -26,9 +26,7 @@ final class StreamWorker extends Worker {
 
   @Override
   void begin() throws IOException {
-    while (!isFinished() && !mkdir(name)) {
-      // As for every kind of thread.
-    }
+    makeSurely(name);
   }
 
   @Override

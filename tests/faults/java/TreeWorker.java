@@ -46,9 +46,7 @@ final class TreeWorker extends Worker {
 
   @Override
   void begin() throws IOException {
-    while (!isFinished() && !mkdir(name)) {
-      // As for every kind of thread.
-    }
+    makeSurely(name);
     directories.add(name);
   }
 

@@ -90,6 +90,14 @@ abstract class Worker {
     return does("mkdir", () -> History.Result.of(fs.mkdirs(path(made))), made);
   }
 
+  /** Makes a directory without which a thread can do nothing. Several threads may make the same one. */
+  final void makeSurely(String made) throws IOException {
+    boolean isMade = false;
+    while (!isMade && !finished) {
+      isMade = mkdir(made);
+    }
+  }
+
   final boolean rename(String from, String to) throws IOException {
     return does("rename", () -> History.Result.of(fs.rename(path(from), path(to))), from, to);
   }

@@ -50,13 +50,13 @@ class Fault:
 class Scene:
     """What a story is told with. Everything it starts ends with the `with` block."""
 
-    def __init__(self, options, name, members=3, data=3, meta_keys=None, groups=1):
-        """With several groups, so many members are in each."""
+    def __init__(self, options, name, members=3, data=3, meta_keys=None, groups=1, planted=False):
+        """With several groups, so many members are in each. `planted`: the servers are of the program that was built for stories."""
         self.options = options
         self.name = name
         self.chance = random.Random(f"{options.seed} {name}")
         self.directory = options.work / name
-        place = (options.clover, options.network, self.directory / "cluster", options.zookeeper_jars)
+        place = (options.planted if planted else options.clover, options.network, self.directory / "cluster", options.zookeeper_jars)
         keys = {"members": members, "data": data, "meta_keys": meta_keys}
         self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
         self.has_groups = groups > 1
@@ -107,6 +107,11 @@ class Scene:
             size = size._replace(tree=size.tree or 2, mixed=size.mixed or (1 if self.options.is_slice else 2))
         words = (self.options.java, self.conf(provider, first, **properties), ROOT, self.load_seed(), size)
         return self.begin(name, load.stock(*words))
+
+    def start_loads_of_groups(self, size=None):
+        """Two stock clients. One calls a member of another group than the one that makes all changes of directories, and the other the first of all."""
+        self.start_load("by-the-last", first=max(self.cluster.members), size=size)
+        self.start_load("by-the-first", first=1, size=size)
 
     def start_native(self, name="native", first=None):
         """The same with our own client."""
@@ -201,7 +206,7 @@ class Scene:
         return trees.violations(self.cluster.logs_by_group())
 
     def blocks_astray(self):
-        """What is wrong with the blocks on the disks, once the servers have had time for what they do about that later."""
+        """The faults of the blocks on the disks that are still there when the servers have had time to delete and to copy."""
         listing = self.directory / "clients" / "blocks.txt"
         deadline = time.monotonic() + BLOCKS_S
         while True:

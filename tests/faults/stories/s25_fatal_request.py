@@ -16,9 +16,7 @@ REFUSAL = "request is refused: it has ended metadata server"
 
 
 def run(scene_of):
-    scene = scene_of(members=3)
-    scene.cluster.clover = scene.options.planted
-    with scene:
+    with scene_of(members=3, planted=True) as scene:
         cluster = scene.cluster
         cluster.wait_active()
         scene.start_load()

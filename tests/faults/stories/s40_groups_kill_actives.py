@@ -11,9 +11,7 @@ def run(scene_of):
     groups = 2
     with scene_of(members=3, groups=groups) as scene:
         cluster = scene.cluster
-        # Clients come in by a member of another group than the one that makes all changes of directories, and by the first of all.
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         others = [group for group in cluster.groups if group != ROOT]
         rounds = 1 if scene.options.is_slice else 10 if scene.options.is_long else 2
         for _ in range(rounds):

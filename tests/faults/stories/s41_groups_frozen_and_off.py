@@ -11,8 +11,7 @@ AWAY_S = 60
 def run(scene_of):
     with scene_of(members=3, groups=2) as scene:
         cluster = scene.cluster
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         for group in cluster.groups:
             scene.rest(1, 2)
             number = cluster.wait_active_of(group)

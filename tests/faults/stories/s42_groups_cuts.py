@@ -11,8 +11,7 @@ LIMIT_S = 900
 def run(scene_of):
     with scene_of(members=3, groups=2) as scene:
         cluster = scene.cluster
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         cuts = [apart, deaf_home, deaf_root, groups_apart, home_from_zookeeper, root_from_zookeeper, home_cable, root_cable, both_cables]
         for cut in cuts:
             scene.rest(1, 2)

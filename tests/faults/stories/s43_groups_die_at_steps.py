@@ -40,12 +40,9 @@ SLICE = 5
 
 
 def run(scene_of):
-    scene = scene_of(members=3, groups=2)
-    scene.cluster.clover = scene.options.planted
-    with scene:
+    with scene_of(members=3, groups=2, planted=True) as scene:
         cluster = scene.cluster
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         steps = all_steps(max(cluster.groups))
         if scene.options.is_slice:
             steps = scene.chance.sample(steps, SLICE)

@@ -18,12 +18,9 @@ AT_BOTH = {"outbox-committed": 4, "outbox-carried": 4, "join-carried": 1}
 
 
 def run(scene_of):
-    scene = scene_of(members=3, groups=2)
-    scene.cluster.clover = scene.options.planted
-    with scene:
+    with scene_of(members=3, groups=2, planted=True) as scene:
         cluster = scene.cluster
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         home = max(cluster.groups)
         steps = [(ROOT, step) for step in (*AT_THE_ROOT, *AT_BOTH)] + [(home, step) for step in (*AT_A_HOME, *AT_BOTH)]
         most = {**AT_THE_ROOT, **AT_A_HOME, **AT_BOTH}

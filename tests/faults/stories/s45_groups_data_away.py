@@ -11,8 +11,7 @@ LIMIT_S = 900
 def run(scene_of):
     with scene_of(members=3, groups=2, data=4) as scene:
         cluster = scene.cluster
-        scene.start_load("by-the-last", first=max(cluster.members))
-        scene.start_load("by-the-first", first=1)
+        scene.start_loads_of_groups()
         home = max(cluster.groups)
         *killed, frozen = scene.chance.sample(sorted(cluster.data), 3)
         for name, which in zip(killed, ([home], [ROOT])):

@@ -13,8 +13,7 @@ def run(scene_of):
         cluster = scene.cluster
         # No streams: who keeps a file open for long loses the last block, and what has been flushed of it.
         size = scene.options.size._replace(stream=0, tree=3)
-        scene.start_load("by-the-last", first=max(cluster.members), size=size)
-        scene.start_load("by-the-first", first=1, size=size)
+        scene.start_loads_of_groups(size)
         for _ in range(5 if scene.options.is_long else 2):
             scene.rest(2, 4)
             scene.fault("kill -9 of all metadata servers and all data servers", lambda: [process.kill() for process in cluster.processes()])

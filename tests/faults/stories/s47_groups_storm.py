@@ -17,9 +17,7 @@ STORM_S = 20
 
 
 def run(scene_of):
-    scene = scene_of(members=3, groups=3)
-    scene.cluster.clover = scene.options.planted
-    with scene:
+    with scene_of(members=3, groups=3, planted=True) as scene:
         cluster = scene.cluster
         for group in cluster.groups:
             scene.start_load(f"by-group-{group}", first=max(cluster.members_of(group)))
