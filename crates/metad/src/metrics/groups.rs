@@ -1,4 +1,4 @@
-//! The numbers of a member whose group shares a namespace with others. In a cluster of one group they are all 0.
+//! The numbers of a member whose group shares a namespace with others. In a cluster of one group they are 0, but for `clover_directory_log_serving`.
 
 use super::{Numbers, counters, gauges, labelled};
 use std::{fmt, sync::atomic::Ordering};
