@@ -1,6 +1,6 @@
 //! Points in the work of several groups at which stories have a server killed, frozen or held up.
 //!
-//! Only a program built with the feature `failpoints` looks whether anybody waits for a point; no shipped program is. In all others a point is
+//! Only a program built with the feature `failpoints` looks whether a story waits for a point. No shipped program is built so; there, a point compiles to
 //! nothing.
 
 #[cfg(feature = "failpoints")]
@@ -78,7 +78,7 @@ pub fn is_lost(point: Point, is_there: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// A server stops whose tree is this: a story compares it with those of others.
+/// Prints, as the server stops, the digests of its tree. A story compares them with those of other servers.
 #[cfg(feature = "failpoints")]
 pub fn tell_end(namespace: &namespace::Namespace) {
     strike::tell_end(namespace);

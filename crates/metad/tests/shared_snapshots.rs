@@ -81,7 +81,7 @@ fn set<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }
 
-/// A directory's home knows when its files changed last. The lists of snapshottable directories and of snapshots tell the same as a status, whatever server is asked.
+/// Only a directory's home knows when the directory's files changed last. Every server's lists of snapshottable directories and of snapshots have the same times as a status.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn lists_of_snapshots_have_the_times_that_the_homes_of_their_directories_know() {
     let two = Two::start(1, "/s").await;

@@ -6,7 +6,7 @@ use base::{BlockId, GenerationStamp, TxId};
 /// How far the counter of directories is raised at most: no more are in flight, and it has 35 bits for all epochs.
 const DIRECTORIES_SKIPPED: u64 = 1_024;
 
-/// How far the counter of blocks is raised for each loss that may lie between the tree and what was lost.
+/// The first entry of an epoch raises the counter of blocks by this much for each unclean election whose entries the tree may lack.
 const BLOCKS_A_LOSS: u64 = 1 << 30;
 
 /// The part of an epoch's first entry that concerns the tree.

@@ -72,7 +72,8 @@ pub(crate) struct Post {
 /// The bits of a number that count messages. Those above them are the line.
 const COUNT_BITS: u32 = 40;
 
-/// Whether nothing lies between two messages of a group, the earlier one of which may be none (0). What a line that was lost had behind the earlier one is not counted.
+/// Whether a group has sent no message between these two. `earlier`: 0 stands before the first message. Where a new line begins, nobody knows how many messages the lost line had: then the answer
+/// is yes.
 pub(crate) fn follows(earlier: u64, later: u64) -> bool {
     let line = |number: u64| number >> COUNT_BITS;
     later == earlier + 1 || line(later) > line(earlier)
@@ -188,10 +189,11 @@ impl Post {
         self.waiting.insert((to, message.number), Arc::new(message));
     }
 
-    /// This tree may be older than what other groups were told. Numbers of the lost messages must not come again, or the other groups would take new messages for those: so all numbers go on in a
-    /// later line. What waits gets new numbers too, for it need not be what was sent under the old ones; to carry out an order once more changes nothing.
+    /// After a loss: other groups may have got messages that this tree does not know. Their numbers must not come again, or the other groups would take new messages for the lost ones. So all
+    /// numbers go on in a later line. The messages that wait get new numbers too: the other group may have got another message under the old number. If it has got the same one, it carries out
+    /// the orders a second time, and that changes nothing.
     ///
-    /// `lines`: as many losses as may lie between this tree and what was lost, each of which has begun a line.
+    /// `lines`: how many losses there may have been. Each has begun a line.
     pub fn begin_lines(&mut self, lines: u64, others: impl Iterator<Item = GroupId>) {
         for group in others {
             let line = (self.sent.get(&group).copied().unwrap_or(0) >> COUNT_BITS).saturating_add(lines);

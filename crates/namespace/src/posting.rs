@@ -29,7 +29,7 @@ impl Namespace {
         self.tree.post.carried_out.get(&group).copied().unwrap_or(0)
     }
 
-    /// This tree may be older than what other groups were told.
+    /// After a loss: see [`crate::outbox::Post::begin_lines`].
     pub(crate) fn begin_lines_of_messages(&mut self, losses: u64) {
         if self.tree.directory_log.is_unused() {
             return;

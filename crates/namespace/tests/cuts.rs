@@ -45,7 +45,7 @@ impl Play {
         GROUPS[1 + self.dice.below(2) as usize]
     }
 
-    /// A random call or message. Who falls behind stays there for a while, and works on.
+    /// Makes a random call, or delivers a message. A group that falls behind in the directory log stays behind for a while, and goes on with its files.
     fn step(&mut self) {
         let (path, other) = (self.path(), self.path());
         let lengths: Vec<u64> = (0..self.dice.below(3)).map(|_| 1 + self.dice.below(1_000)).collect();
@@ -171,10 +171,10 @@ impl Play {
         waiting
     }
 
-    /// All blocks are those of files that are there, and each file is known where it has to be.
+    /// Every block belongs to a file, and every group that has to know a file knows it.
     fn check(&mut self) {
         self.cluster.deliver_all(&mut self.dice);
-        // What had been carried out, and had not been noted, was sent again.
+        // Orders were sent again that had been carried out and not noted.
         self.cluster.unknown.clear();
         self.cluster.check(&self.paths);
         let mut exports = BTreeMap::new();

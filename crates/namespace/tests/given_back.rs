@@ -160,7 +160,7 @@ impl Story {
         format!("{}/f{}", self.pick(&DIRECTORIES), self.dice.below(2))
     }
 
-    /// One operation, whatever comes of it.
+    /// Makes one operation, whether it succeeds or not.
     fn step(&mut self) {
         let (file, other) = (self.file(), self.file());
         let kind = self.dice.below(34);
@@ -272,7 +272,7 @@ impl Story {
         }
     }
 
-    /// What every quota counts is what is there.
+    /// Every quota's usage equals a fresh count of the tree.
     fn check(&self) {
         let found = self.world.ns.check_consistency();
         assert_eq!(found, Ok(()), "seed {}: {:#?}", self.seed, self.calls);

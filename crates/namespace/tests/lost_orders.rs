@@ -1,4 +1,5 @@
-//! A group loses what it had done, as after an unclean election, while others have heard of it: orders about blocks go on, none is taken for another one, and no block goes that a file has.
+//! A group loses changes of which other groups have heard, as after an unclean election. Orders about blocks go on all the same: no group takes one order for another, and no group frees a block
+//! that a file has.
 
 mod common;
 
@@ -84,7 +85,7 @@ fn orders_of_a_group_that_has_lost_others_are_not_taken_for_those() {
     assert_eq!(story.blocks_of_receiver(), 1);
     assert_eq!(story.cluster.unknown, []);
 
-    // An order about what is gone keeps up none behind it.
+    // An order about a file whose block is gone does not keep up the orders behind it.
     story.delete(0);
     story.delete(2);
     story.cluster.deliver_all(&mut story.dice);
@@ -92,7 +93,7 @@ fn orders_of_a_group_that_has_lost_others_are_not_taken_for_those() {
     assert_eq!(story.cluster.unknown.len(), 1);
 }
 
-/// What waits need not be what the other group got under the same number: the part of the log that has come back may never have committed.
+/// The other group may have got another message under the same number than the one that waits: the part of the log that has come back may never have committed.
 #[test]
 fn what_waits_after_a_loss_is_sent_under_new_numbers() {
     let mut story = Story::new(3);
@@ -109,7 +110,7 @@ fn what_waits_after_a_loss_is_sent_under_new_numbers() {
     assert_eq!(story.cluster.unknown.len(), 1, "it was carried out before");
 }
 
-/// What the group had sent in the line that is lost comes late, before and after the first message of the new one.
+/// Messages that the group had sent in the lost line come late: before and after the first message of the new line.
 #[test]
 fn late_messages_of_a_lost_line_do_no_harm() {
     let mut story = Story::new(4);

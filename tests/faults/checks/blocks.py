@@ -31,7 +31,7 @@ def violations(listing, on_disk):
         files[block.number] = block.path
     held = set().union(*on_disk.values())
     for block in listing:
-        # Of a file that its writer has left open nobody says how far its last block has come.
+        # No server knows how long the last block of a file is that its writer has left open.
         is_unfinished = block.is_open and last[block.path] == block.number
         if not is_unfinished and (block.number, block.stamp, block.length) not in held:
             sentences.append(f"{block.path} has block {block.number} of {block.length} bytes, which no data server has")

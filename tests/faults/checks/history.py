@@ -48,7 +48,7 @@ def read(path):
         # How a name is refused that holds a directory and not a file, or the other way round.
         if name == "rename" and "must both be directories" in value:
             outcome = "exists"
-        # That it is open says nobody else, so such a refusal may come at any time: docs/hadoop-differences.md.
+        # The history does not say which files are open, so a rename between homes may be refused at any time: docs/hadoop-differences.md.
         if name == "rename" and REFUSED in value:
             outcome = "refused"
         operations.append(

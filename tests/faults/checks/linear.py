@@ -96,7 +96,7 @@ def cell_of(path):
 
 
 def kind_made(operation):
-    """What a name begins to hold by it where it may be a file or a directory."""
+    """The letter with which the value of a name begins that the operation makes: f for a file, where a name may hold a file or a directory."""
     return "f" if operation.thread.startswith("mixed-") and operation.name == "create" else ""
 
 

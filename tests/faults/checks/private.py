@@ -46,7 +46,7 @@ class Thread:
             self.unclear.add(path)
 
     def drop(self, path):
-        """What is known of a name, and of all below it. What that was."""
+        """Forgets a name and all names below it. Returns the files and directories that were there."""
         below = f"{path}/"
         files = [name for name in self.files if name == path or name.startswith(below)]
         directories = {name for name in self.directories if name == path or name.startswith(below)}

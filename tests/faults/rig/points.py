@@ -22,13 +22,13 @@ def file_of(member):
 
 
 class Trap:
-    """Lines that all members of a group look at. Only the active passes steps, whoever that is by then: on a busy machine it changes by itself."""
+    """Lines that all members of a group read. Only the active passes steps. All members get the lines, because on a busy machine another member may become the active meanwhile."""
 
     # Servers count the passings of each line, also of one that they have seen in an earlier trap.
     numbers = itertools.count(1)
 
     def __init__(self, members, line, *others, after_ms=0):
-        """The step, the passing and what is to happen; how long after it; and lines that go with this one."""
+        """`line`: the step, the number of its passing, and the action. `after_ms`: how long after the passing the action follows. `others`: further lines that stand in the file as well."""
         self.members = list(members)
         self.line = f"{line} {after_ms} trap-{next(self.numbers)}"
         lines = [self.line, *others]
@@ -40,7 +40,7 @@ class Trap:
             new.replace(file)
 
     def spring(self):
-        """Nobody looks any more; who stands still there goes on."""
+        """Takes the lines away. A thread that the trap holds goes on."""
         for member in self.members:
             file_of(member).unlink(missing_ok=True)
 

@@ -240,7 +240,7 @@ class Verdict:
     worst_ms: float
     goal_ms: float | None
     takeovers: list
-    # What is wrong with blocks and trees, in stories that look at them.
+    # The faults of blocks and trees that the story has found, if it looks for them.
     astray: list
     # Whether there are so many faults that their kinds are told.
     has_kinds: bool

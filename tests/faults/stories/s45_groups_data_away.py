@@ -19,7 +19,7 @@ def run(scene_of):
             scene.fault(f"kill -9 of {name}", cluster.data[name].kill)
             scene.rest(1, 2)
             actives_die(scene, which)
-            # What was deleted and moved meanwhile it has still.
+            # The data server still has the blocks that were deleted, and copied elsewhere, while it was away.
             scene.fault(f"and {name} is back", cluster.start_data, name)
             cluster.wait_settled()
             scene.wait_progress()

@@ -19,7 +19,7 @@ const SECOND: GroupId = GroupId(2);
 pub struct Report {
     directories: u64,
     root: i64,
-    /// Of a group that has followed the root group while they were made.
+    /// What a group has allocated that followed the root group while the directories were made.
     followed: i64,
     /// Of a group that has joined when they were there.
     joined: i64,
@@ -70,7 +70,7 @@ fn follow(second: &mut Namespace, root: &Tree, entry: &Edit, number: u64) -> any
     Ok(growth(|| second.apply(at, &relay)))
 }
 
-/// The bytes that are allocated afterwards and were not before.
+/// How many more bytes are allocated after the work than before it.
 fn growth<T>(change: impl FnOnce() -> T) -> i64 {
     let before = allocated_by_this_thread();
     drop(change());

@@ -54,7 +54,7 @@ impl GroupsArgs {
 
 /// The operations that the bench measures if `--op` names none, in the order of the paper's Figure 5.
 const OPS: [Op; 6] = [Op::Create, Op::Stat, Op::Delete, Op::Mkdir, Op::Rename, Op::RenameAcross];
-/// The operations of which calls are sent to another group's server as well.
+/// The operations whose calls the bench sends to the server of another group as well.
 const BY_DOORS: [Op; 2] = [Op::Create, Op::Stat];
 /// A JVM compiles what it runs often; it gets so many times the length of a measurement for that.
 const JVM_WARM_UP: u32 = 3;
@@ -62,7 +62,7 @@ const JVM_WARM_UP: u32 = 3;
 /// A measurement that the bench has left out, and why.
 struct LeftOut {
     kind: Kind,
-    /// `None`: all operations, in this round and those after it.
+    /// `None`: the bench has left out all operations, in this round and in later ones.
     op: Option<Op>,
     why: String,
 }

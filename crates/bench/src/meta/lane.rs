@@ -197,8 +197,8 @@ impl Lane {
         }
     }
 
-    /// Begins what is due and has a place. Returns when to come back if nothing happens before; `None` if there is
-    /// nothing left to begin.
+    /// Begins the operations that are due, as far as fewer than allowed are in flight. Returns when the next operation is due; `None` if none is left
+    /// to begin.
     fn begin_due(
         &mut self,
         next: &AtomicU64,

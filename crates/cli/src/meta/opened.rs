@@ -1,4 +1,4 @@
-//! A backup that is opened, and what is told of its times.
+//! Opens a backup, and prints which times it covers.
 
 use env::Env;
 use jiff::Timestamp;

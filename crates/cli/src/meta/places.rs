@@ -51,7 +51,7 @@ pub fn list(directories: &[PathBuf], at: Option<u64>, is_json: bool) -> anyhow::
     if !is_json {
         all.iter().for_each(tell);
     }
-    // What one of several groups has says nothing about the others.
+    // The places of one group do not show which places the other groups have.
     let place = match (at, all.len()) {
         (Some(ms), _) => Some(before(&all, ms)?),
         (None, 1) => None,

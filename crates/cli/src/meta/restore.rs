@@ -148,7 +148,7 @@ fn beside_root_group(group: &GroupConfig, point: &Point) -> anyhow::Result<Until
     }
 }
 
-/// What is to be done about the other groups of the namespace.
+/// Tells the operator to restore the other groups of the namespace, and how.
 fn tell_others(args: &Args, id: GroupId, restored: &Restored) {
     let further: Vec<&GroupId> = restored.others.iter().filter(|group| **group != GroupId::ROOT).collect();
     if id != GroupId::ROOT || further.is_empty() {

@@ -84,7 +84,7 @@ pub(super) fn last_up_to(backup: &Backup, span: &Span, sn: Sn) -> Result<Option<
     Ok(last)
 }
 
-/// The newest place that all of these have. `None`: there is none.
+/// The newest place that all these backups have. `None`: they have no place in common.
 pub fn newest_common(all: &[Vec<Places>]) -> Option<Dix> {
     let mut wanted = Dix(u64::MAX);
     loop {

@@ -35,7 +35,7 @@ const MS_PER_EPOCH: u64 = 600_000;
 /// The metadata directory that is to be made.
 pub struct Wish<'a> {
     pub name_directory: &'a Path,
-    /// Its group is the backup's, whatever number it has here.
+    /// The group's number here does not count: the restored group has the number of the backup's group.
     pub group: &'a GroupConfig,
     /// A part of the block pool's name, where a new cluster is made.
     pub address: IpAddr,
@@ -194,7 +194,7 @@ fn others_of(namespace: &Namespace) -> Vec<GroupId> {
     all.filter(|group| *group != namespace.group() && namespace.is_shared()).collect()
 }
 
-/// The place in the directory log at which the root group was restored, and so every other group is.
+/// The place in the directory log at which the root group was restored. Every other group is restored at the same place.
 ///
 /// # Errors
 /// [`RestoreError::Format`] if the coordinator does not answer; [`RestoreError::NoRootGroup`] if it knows of no cluster,

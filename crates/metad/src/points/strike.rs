@@ -87,7 +87,7 @@ fn hold(point: Point, line: &str) {
     }
 }
 
-/// Whether what would be sent here is lost.
+/// Whether a message that the server would send here is lost.
 pub fn is_lost(point: Point) -> bool {
     lines(point).iter().any(|line| line.split(' ').nth(2) == Some("lose"))
 }

@@ -5,7 +5,8 @@
 //!
 //! A question begins with the first message that is not known to be carried out: the other group relies on that.
 //!
-//! What is carried out is noted once this group has come as far in the directory log as the other one had by then: see [`note_carried_out::plan`].
+//! The other group's answer names its place in the directory log. This group notes the messages as carried out when its own tree has come to that place: see
+//! [`note_carried_out::plan`].
 
 use super::ways::{Question, Ways};
 use crate::{
@@ -79,7 +80,7 @@ async fn deliver(partition: Arc<Partition>, ways: Arc<Ways>, group: GroupId) {
         points::pass_if(Point::JoinCommitted, || has_join(&partition, group, last));
         let question = Question { messages, ..Question::default() };
         let (carried_out, dix, trouble) = match ways.ask(group, question).await {
-            // An answer without the place is of a program that does not know what it is for.
+            // A program of an older release does not name its place. Its word is not noted.
             Ok(answer) => match answer.dix {
                 Some(dix) => (answer.carried_out(), Dix(dix), answer.trouble),
                 None => (0, Dix(0), answer.trouble.or_else(|| Some("it does not tell its place".into()))),

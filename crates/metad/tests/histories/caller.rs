@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is appended comes into a block of its own: the flags of Hadoop's `APPEND` and `NEW_BLOCK`.
+/// The flags of an `append` whose bytes go into a new block: Hadoop's `APPEND` and `NEW_BLOCK`.
 const NEW_BLOCK: u32 = 0x04 | 0x20;
 
 /// Gives one address after another of the servers that run.

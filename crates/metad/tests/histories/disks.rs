@@ -1,4 +1,4 @@
-//! A data server, spoken by hand, that has received whatever a client writes.
+//! A data server that the test plays itself. It says of each block that it has received all that the client wrote.
 
 use super::cluster::{
     SUPERUSER,

@@ -81,7 +81,7 @@ impl History {
         let mut least = self.clone();
         let mut ends: Vec<u64> = self.0.iter().filter_map(|asked| Some(asked.told.as_ref()?.0)).collect();
         ends.sort_unstable();
-        // What was answered up to the first moment that is too much.
+        // The calls up to the first answer that no order explains.
         let first = ends.into_iter().map(|end| self.up_to(end)).find(Self::fails);
         least = first.unwrap_or(least);
         let mut place = least.0.len();

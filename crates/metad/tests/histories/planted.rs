@@ -1,4 +1,4 @@
-//! The search finds what was planted, and nothing where nothing was.
+//! The search finds faults that these tests plant in histories, and finds none in sound histories.
 
 use super::{
     history::{Asked, History},
@@ -11,7 +11,7 @@ fn asked(client: u8, from: u64, to: u64, call: Call, told: Outcome) -> Asked {
     Asked { client, call, begun: from, told: Some((to, told)), tries: 1, text: String::new(), before: None }
 }
 
-/// A call to which nobody has heard an answer.
+/// A call whose client has heard no answer.
 fn unheard(client: u8, begun: u64, call: Call) -> Asked {
     Asked { client, call, begun, told: None, tries: 1, text: String::new(), before: None }
 }
@@ -190,7 +190,7 @@ fn a_directory_that_was_deleted_and_made_again_meanwhile_is_explained() {
     ]));
 }
 
-/// Whoever looks in between sees the directory, and no file in it.
+/// A client that lists the directory between the two steps sees the directory without the file.
 #[test]
 fn a_file_with_missing_parents_is_made_in_two_steps() {
     let path = || "/p/f".to_owned();

@@ -11,10 +11,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// A `create` that finds its directory deleted again begins anew. More often than so many times it does not come to that here.
+/// How often a `create` makes its missing directories at most. It makes them again if another client has deleted them before the file is made.
 const PARENTS: usize = 3;
 
-/// What is written down, by several clients at once.
+/// The history of one play, which several clients write at once.
 #[derive(Default)]
 struct Record {
     moment: AtomicU64,
@@ -135,7 +135,7 @@ impl Player<'_> {
         }
     }
 
-    /// What everybody would see when all is over, by several doors.
+    /// Looks at everything when the clients have finished, by several doors.
     async fn look_at_all(&mut self, dice: &mut Dice) {
         let mut directories = vec![String::new()];
         while let Some(path) = directories.pop() {
@@ -204,7 +204,7 @@ pub async fn play(seed: u64, callers: &mut [Caller], homes: usize, calls: usize)
     History(record.asked.into_inner().unwrap())
 }
 
-/// What is left of a history goes.
+/// Deletes the files and directories that a history has left.
 pub async fn clear(seed: u64, caller: &mut Caller) {
     let delete = Call::Delete { path: String::new(), recursive: true };
     let way = Way { door: seed as usize, breaks_off: None };

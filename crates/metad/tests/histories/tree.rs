@@ -100,7 +100,7 @@ impl fmt::Debug for Seen {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
-    /// `None`: whoever made it was not told, and nobody has looked since.
+    /// `None`: the client that made the inode has heard no answer, and no other client has looked at it since.
     id: Option<u64>,
     permission: u32,
     length: u64,
@@ -119,7 +119,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tree {
     entries: BTreeMap<String, Entry>,
-    /// Ids of what was deleted.
+    /// The ids of deleted files and directories.
     gone: BTreeSet<u64>,
 }
 
@@ -181,7 +181,7 @@ impl Tree {
             self.entries.get(path).map(|entry| {
                 let is_directory = entry.kind == Kind::Directory;
                 let children = (children && is_directory).then(|| self.count(path) as u32);
-                // Those whose ids nobody knows have different ones.
+                // Two inodes of which no client knows the ids get different ones.
                 let new = || id + self.entries.range(..path.to_owned()).count() as u64;
                 Seen {
                     is_directory,
@@ -470,7 +470,7 @@ impl Tree {
         self.gone.contains(&id) || self.entries.values().any(|entry| entry.id == Some(id))
     }
 
-    /// Whether what is there may have this id; from here on it has.
+    /// Whether the file or directory there may have this id. If so, it has this id from here on.
     fn is_called(&mut self, path: &str, id: u64) -> bool {
         let is_new = !self.knows(id);
         match self.entries.get_mut(path) {

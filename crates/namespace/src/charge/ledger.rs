@@ -152,8 +152,8 @@ impl<'ns> Ledger<'ns> {
         Some(lacking(room, Lack { directory, wanted, missing }))
     }
 
-    /// As [`Self::verify`], for a directory that the root group moves with what other groups have in it. Of a directory that it replaces
-    /// they may have what snapshots keep.
+    /// As [`Self::verify`], for a directory that the root group moves together with the files that other groups have in it. `replaced`: a directory that goes away for it; other
+    /// groups may have files of that one which snapshots keep.
     pub fn verify_with_others(
         &mut self,
         directory: u32,
@@ -191,7 +191,7 @@ impl<'ns> Ledger<'ns> {
             }
             let together = sum(&wanted);
             if are_told {
-                // Of what all come to use no more of, no limit refuses anything: a group may go beyond its allowance then.
+                // Where all groups together come to use no more than before, no limit refuses it: one group may go beyond its allowance, as another one uses less.
                 let of_more = |missing: &Amounts| {
                     missing.zip([&together], |missing, [together]| if together > 0 { missing } else { 0 })
                 };
@@ -254,7 +254,7 @@ impl<'ns> Ledger<'ns> {
         }
     }
 
-    /// Settles everything that the edit adds in this group: also what needs no room, as that which snapshots keep.
+    /// Settles everything that the edit adds in this group. That includes amounts that no limit refuses, such as those of files that snapshots keep.
     fn settle_all(&mut self) {
         if self.ns.tree.shares.is_empty() {
             return;

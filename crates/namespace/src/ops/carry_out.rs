@@ -45,7 +45,7 @@ pub enum Plan {
         edit: Edit<CarryOutEdit>,
         /// The files of orders that are left out: this group knows of no export of them to the group that sent the message.
         unknown: Vec<InodeId>,
-        /// Whether this group should have carried out something before it, of which it knows nothing.
+        /// This group has carried out messages before this one of which its tree knows nothing: it has lost them.
         is_gap: bool,
     },
     /// It was carried out before. That counts once it has committed.
@@ -61,8 +61,8 @@ pub enum Plan {
 /// The sender puts into a question all messages of which this group has not told it that they are carried out. So this group has carried out every message before the first one of a
 /// question. If the tree knows nothing of some, an unclean election or a restore has put the tree back to an earlier state.
 ///
-/// An order about a file that this group does not have for the sender is left out, and does not keep up those behind it. It does so only where a group has lost something: then a block may stay that no file has,
-/// and no block goes that a file has.
+/// An order is left out if this group has no export of its file to the sender; the orders behind it are carried out. That happens only after one of the two groups has lost changes. Then
+/// a block may stay that no file has, but no block goes that a file has.
 pub fn plan(ns: &Namespace, ctx: &Context<'_>, of: GroupId, message: &Message, before: Option<u64>) -> Plan {
     if let Some(before) = before
         && before.checked_add(1) != Some(message.number)

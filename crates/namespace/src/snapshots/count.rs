@@ -155,8 +155,8 @@ impl Namespace {
         bytes
     }
 
-    /// Bytes for which a block that a file loses goes on to count: it has the place behind the file's first `offset`
-    /// bytes, and a record has it, if only that of a snapshot which is not swept away yet, or will have it.
+    /// The bytes for which a block goes on to count that a file loses. `offset`: where the block begins in the file. The block counts on if a record of the
+    /// file has it, or will have it; the records of deleted snapshots count as well, until they are swept away.
     pub(crate) fn bytes_in_past(&self, file: u32, offset: u64, stored: Stored) -> i64 {
         let bytes = |stored: Stored| block_bytes(stored, self.tree.attributes_of(file).block_size);
         let mut latest = BEFORE_ALL;

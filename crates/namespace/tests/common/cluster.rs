@@ -344,7 +344,7 @@ impl Cluster {
         }
     }
 
-    /// What the root group has ordered, and the group has not carried out.
+    /// The entries that the root group has ordered and this group has not carried out.
     fn to_follow(&self, group: GroupId) -> Vec<Entry> {
         match self.followed.get(&group) {
             Some(after) => self.root().ns.directory_entries(*after, usize::MAX).expect("they are kept").1,
@@ -352,7 +352,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the call rests on what is in doubt in its group.
+    /// Whether the call rests on an entry that is in doubt in its group.
     fn waits_for_entries(&self, group: GroupId, planned: &FsResult<Step>) -> bool {
         let entries = self.to_follow(group);
         if entries.is_empty() {

@@ -104,7 +104,7 @@ impl<'a> Load<'a> {
     /// A client that makes one call after the other, and has the servers to itself. The answer is its median.
     pub async fn alone(&mut self) -> anyhow::Result<f64> {
         self.make_what_goes().await?;
-        // The last home: where there are several, it is none of the root group.
+        // The last home is another group than the root group, if there are several.
         let (stream, _) = self.streams.last().context("there is a home")?.clone();
         let force = Force { connections: 1, in_flight: 1, rate: None };
         let done = load::run(&[stream], &self.settings.user, force, self.settings.length).await?;
