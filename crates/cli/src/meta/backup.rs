@@ -364,7 +364,7 @@ fn look(args: &LookAt) -> anyhow::Result<ExitCode> {
                 return Ok(());
             }
             let all = look.blocks(path)?.blocks;
-            // What another group keeps, this backup says nothing about.
+            // This backup does not tell which blocks of other groups are still there.
             let own = all.iter().filter(|one| !rebuilt.namespace.is_foreign(one.block.id));
             let gone = own.filter(|one| !later.have(&one.block, one.committed)).count();
             if gone == 0 {
