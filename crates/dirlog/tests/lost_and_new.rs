@@ -169,3 +169,42 @@ fn what_a_group_says_of_itself_anew_counts_for_what_is_dropped() {
     say(third, 2, 700);
     assert!(purged <= Dix(300), "entries up to {purged} are dropped, and group 2 lacks those behind 300");
 }
+
+/// The root reads its log for a group that lacks a little. Before that is done the group has it all, by messages that were late, and the entries are
+/// dropped. So nothing is read, and the group is none that lacks what is gone.
+#[test]
+fn a_group_that_has_what_was_to_be_read_for_it_is_told_nothing() {
+    let entries = log(800);
+    let now = Moment::from_ms(10_000);
+    let recovered = Recovered {
+        base: entries[796].point(),
+        entries: entries[797..].to_vec(),
+        visible: Dix(797),
+        purged: Dix(512),
+    };
+    let mut root = Root::new(Settings::default(), Epoch(2), &[GROUP], recovered, now);
+    root.note_committed(Dix(800));
+    let mut step = |input: root::Input| {
+        root.note_own_lease(now.plus_ms(60_000));
+        root.step(now, input)
+    };
+    let hello = dirlog::HelloId { epoch: Epoch(9), number: 1 };
+    let (applied, committed) = (entries[699].point(), Dix(700));
+    let greeting = ToRoot::Hello { hello, root_epoch: Epoch(2), applied, committed };
+    let welcomed = step(root::Input::Message { from: GROUP, message: greeting });
+    assert_eq!(welcomed.read.first().map(|read| read.after), Some(Dix(700)));
+    let session = welcomed.messages.iter().find_map(|(_, message)| match message {
+        ToGroup::Welcome { session, .. } => Some(*session),
+        _ => None,
+    });
+    let progress = dirlog::Progress { received: Dix(800), queued: Dix(800), committed: Dix(800) };
+    let message = ToRoot::Received { session: session.expect("a welcome"), progress };
+    let caught_up = step(root::Input::Message { from: GROUP, message });
+    assert_eq!(caught_up.purge, Some(Dix(800)));
+    let read = step(root::Input::LogRead { group: GROUP, read: None });
+    assert!(
+        read.messages.iter().all(|(_, message)| !matches!(message, ToGroup::Unwelcome { .. })),
+        "the group has everything, and is turned away: {:?}",
+        read.messages
+    );
+}

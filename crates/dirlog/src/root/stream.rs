@@ -161,7 +161,7 @@ impl Root {
     }
 
     pub(super) fn on_log_read(&mut self, now: Moment, group: GroupId, read: Option<(Point, Vec<Entry>)>) {
-        let (epoch, visible) = (self.epoch, self.visible);
+        let (epoch, visible, purged) = (self.epoch, self.visible, self.purged);
         let Some(follower) = self.groups.get_mut(&group) else {
             return self.counts.note(Dropped::UnknownGroup);
         };
@@ -177,6 +177,8 @@ impl Root {
             }
             // Something else is wanted by now.
             Some(_) => {}
+            // So it is here: the group has got what was gone when its turn to be read came, by messages that were late.
+            None if follower.sent >= purged => {}
             None => {
                 let why = format!("the root group's log has no entries behind {} any more", follower.sent);
                 let hello = follower.hello;
