@@ -100,8 +100,30 @@ impl Home {
 
     /// Takes one input; returns everything the world must now do.
     pub fn step(&mut self, now: Moment, input: Input) -> Effects {
+        self.step_all(now, [input])
+    }
+
+    /// Takes inputs that have come together, in this order, and does once what follows from them all.
+    pub fn step_all(&mut self, now: Moment, inputs: impl IntoIterator<Item = Input>) -> Effects {
         let mut effects = Effects::default();
         let told = self.received.progress();
+        for input in inputs {
+            self.take(now, input);
+        }
+        self.go_on(now, &mut effects);
+        let progress = self.received.progress();
+        let is_to_tell = std::mem::take(&mut self.is_to_tell) || told != progress;
+        if let Some(session) = self.bond.session.filter(|_| is_to_tell) {
+            self.out.push(ToRoot::Received { session, progress });
+        }
+        self.keep_bond(now);
+        effects.prove = self.wants_proof(now);
+        effects.messages.append(&mut self.out);
+        debug_assert_eq!(self.is_consistent(), Ok(()));
+        effects
+    }
+
+    fn take(&mut self, now: Moment, input: Input) {
         match input {
             Input::Message(_) if self.alarm.is_some() => self.counts.note(Dropped::Alarmed),
             Input::Message(message) => self.on_message(now, message),
@@ -117,17 +139,6 @@ impl Home {
             Input::Forget(call) => self.calls.remove(call),
             Input::Tick => {}
         }
-        self.go_on(now, &mut effects);
-        let progress = self.received.progress();
-        let is_to_tell = std::mem::take(&mut self.is_to_tell) || told != progress;
-        if let Some(session) = self.bond.session.filter(|_| is_to_tell) {
-            self.out.push(ToRoot::Received { session, progress });
-        }
-        self.keep_bond(now);
-        effects.prove = self.wants_proof(now);
-        effects.messages.append(&mut self.out);
-        debug_assert_eq!(self.is_consistent(), Ok(()));
-        effects
     }
 
     /// As [`Input::OwnLease`], for a driver that steps the machine next. It looks at the lease when it has the input of that step in hand.

@@ -167,18 +167,15 @@ impl Root {
 
     /// Takes one input; returns everything the world must now do.
     pub fn step(&mut self, now: Moment, input: Input) -> Effects {
+        self.step_all(now, [input])
+    }
+
+    /// Takes inputs that have come together, in this order, and does once what follows from them all.
+    pub fn step_all(&mut self, now: Moment, inputs: impl IntoIterator<Item = Input>) -> Effects {
         let mut effects = Effects::default();
         let visible = self.visible;
-        match input {
-            Input::Message { from, message } => self.on_message(now, from, message, &mut effects),
-            Input::Committed(dix) => self.note_committed(dix),
-            Input::OwnLease(until) => self.note_own_lease(until),
-            Input::Proved { began } => self.on_proved(now, began, &mut effects),
-            Input::Lost(group) => self.on_lost(group),
-            Input::LogRead { group, read } => self.on_log_read(now, group, read),
-            Input::Joined(group) => self.note_joined(group),
-            Input::GivenUp(group) => self.on_given_up(group),
-            Input::Tick => {}
+        for input in inputs {
+            self.take(now, input, &mut effects);
         }
         self.go_on(now, &mut effects);
         if self.visible > visible {
@@ -187,6 +184,20 @@ impl Root {
         effects.messages.append(&mut self.out);
         debug_assert_eq!(self.is_consistent(), Ok(()));
         effects
+    }
+
+    fn take(&mut self, now: Moment, input: Input, effects: &mut Effects) {
+        match input {
+            Input::Message { from, message } => self.on_message(now, from, message, effects),
+            Input::Committed(dix) => self.note_committed(dix),
+            Input::OwnLease(until) => self.note_own_lease(until),
+            Input::Proved { began } => self.on_proved(now, began, effects),
+            Input::Lost(group) => self.on_lost(group),
+            Input::LogRead { group, read } => self.on_log_read(now, group, read),
+            Input::Joined(group) => self.note_joined(group),
+            Input::GivenUp(group) => self.on_given_up(group),
+            Input::Tick => {}
+        }
     }
 
     /// As [`Input::Committed`], for a driver that steps the machine later.

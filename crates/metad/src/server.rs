@@ -83,12 +83,18 @@ pub struct MetaServer {
     writer: JoinHandle<()>,
 }
 
-/// Answers calls that have waited, each on a task of its own: it may be asked to under locks.
+/// Answers calls that have waited, on a task of its own: it may be asked to under locks.
 fn answer_later(core: &Arc<Core>) -> directories::AnswerLater {
     let (answering, runtime) = (Arc::downgrade(core), tokio::runtime::Handle::current());
-    Box::new(move |call, reply| {
+    Box::new(move |calls| {
         let Some(core) = answering.upgrade() else { return };
-        drop(runtime.spawn(async move { (core.answer)(&core, call, reply) }));
+        drop(runtime.spawn(async move {
+            for (call, reply) in calls {
+                (core.answer)(&core, call, reply);
+                // Others have a turn in between.
+                tokio::task::consume_budget().await;
+            }
+        }));
     })
 }
 

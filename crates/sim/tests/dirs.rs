@@ -151,6 +151,13 @@ fn groups_that_are_far_behind_are_given_what_is_read_from_the_log() {
     assert!(reads > 10, "{reads}");
 }
 
+/// The root group's active reads entries for a group, which gets them meanwhile by messages that were late, and the entries are dropped.
+#[test]
+fn a_read_that_comes_too_late_turns_nobody_away() {
+    let story = story("dirs-batches").expect("it is in the list");
+    assert_eq!(run(story, 2_611_291_638).map(|_| ()).map_err(|failure| failure.rule), Ok(()));
+}
+
 /// A machine that wants its next step at a moment that has passed is stepped without an end. In the first story it is the root, which
 /// waits for one group beside the lapsed lease of another; in the second it is a home whose lease in its own group ran out before it said
 /// Hello.

@@ -4,7 +4,7 @@ use super::{Home, Permit, received::Received};
 use crate::{Ask, AskId, Dix, Dropped, Mark, Session, ToRoot, broken::Broken};
 use base::Moment;
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of an ask that was evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,15 +26,16 @@ struct Hold {
     /// When it was evaluated, if nothing has shown since that this server led its group then. One that had been deposed would tell of a
     /// state that is over.
     unproved_since: Option<Moment>,
-    is_told: bool,
 }
 
 /// Asks that were taken, and holds that stand.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Holds {
     /// Not evaluated yet.
-    asked: VecDeque<Ask>,
+    asked: BTreeMap<AskId, Ask>,
     holds: BTreeMap<AskId, Hold>,
+    /// The holds of which the root group has not been told.
+    untold: BTreeSet<AskId>,
     marks: BTreeMap<Mark, AskId>,
     /// Asks below this one are over, whatever comes of them.
     open_from: AskId,
@@ -57,13 +58,15 @@ impl Holds {
 
     pub fn end_all(&mut self) -> Vec<AskId> {
         self.marks.clear();
+        self.untold.clear();
         std::mem::take(&mut self.holds).into_keys().collect()
     }
 
     /// The hold ends, or the ask is forgotten. Returns the ask if a hold stood.
     pub fn end(&mut self, ask: AskId) -> Option<AskId> {
-        self.asked.retain(|asked| asked.ask != ask);
+        self.asked.remove(&ask);
         let hold = self.holds.remove(&ask)?;
+        self.untold.remove(&ask);
         hold.marks.iter().for_each(|mark| _ = self.marks.remove(mark));
         Some(ask)
     }
@@ -72,7 +75,7 @@ impl Holds {
     pub fn on_open_from(&mut self, open_from: AskId, received: &Received) -> Vec<AskId> {
         self.open_from = self.open_from.max(open_from);
         let open_from = self.open_from;
-        self.asked.retain(|asked| asked.ask >= open_from);
+        self.asked = self.asked.split_off(&open_from);
         let over: Vec<AskId> = self
             .holds
             .range(..open_from)
@@ -85,28 +88,39 @@ impl Holds {
     pub fn on_committed(&mut self, own: u64, session: Option<Session>, out: &mut Vec<ToRoot>) {
         self.committed = self.committed.max(own);
         let Some(session) = session else { return };
-        for (ask, hold) in &mut self.holds {
-            if !hold.is_told && hold.rests_on <= self.committed && hold.unproved_since.is_none() {
-                hold.is_told = true;
+        let (holds, committed) = (&self.holds, self.committed);
+        self.untold.retain(|ask| {
+            let hold = &holds[ask];
+            let is_certain = hold.rests_on <= committed && hold.unproved_since.is_none();
+            if is_certain {
                 out.push(ToRoot::Held { session, ask: *ask, fact: hold.fact.clone() });
             }
-        }
+            !is_certain
+        });
+    }
+
+    fn insert(&mut self, ask: AskId, hold: Hold) {
+        hold.marks.iter().for_each(|mark| _ = self.marks.insert(*mark, ask));
+        self.holds.insert(ask, hold);
+        self.untold.insert(ask);
     }
 
     pub fn on_proved(&mut self, began: Moment, session: Option<Session>, out: &mut Vec<ToRoot>) {
-        for hold in self.holds.values_mut() {
-            hold.unproved_since = hold.unproved_since.filter(|evaluated| *evaluated > began);
+        for ask in &self.untold {
+            if let Some(hold) = self.holds.get_mut(ask) {
+                hold.unproved_since = hold.unproved_since.filter(|evaluated| *evaluated > began);
+            }
         }
         self.on_committed(self.committed, session, out);
     }
 
     pub fn wait_for_proof(&self) -> bool {
-        self.holds.values().any(|hold| hold.unproved_since.is_some())
+        self.untold.iter().any(|ask| self.holds[ask].unproved_since.is_some())
     }
 
     /// Asks that can be evaluated now.
     pub fn due(&self, applied: Dix) -> Vec<Ask> {
-        self.asked.iter().filter(|ask| ask.visible <= applied).cloned().collect()
+        self.asked.values().filter(|ask| ask.visible <= applied).cloned().collect()
     }
 
     /// A hold that stops a plan which saw this.
@@ -124,7 +138,11 @@ impl Holds {
     pub fn is_consistent(&self) -> Result<(), String> {
         let of_holds: BTreeMap<Mark, AskId> =
             self.holds.iter().flat_map(|(ask, hold)| hold.marks.iter().map(|mark| (*mark, *ask))).collect();
-        if of_holds == self.marks { Ok(()) } else { Err("marks are held by nobody".to_owned()) }
+        match self.untold.iter().all(|ask| self.holds.contains_key(ask)) {
+            true if of_holds == self.marks => Ok(()),
+            true => Err("marks are held by nobody".to_owned()),
+            false => Err("a hold that does not stand is to be told".to_owned()),
+        }
     }
 }
 
@@ -143,17 +161,17 @@ impl Home {
         self.received.on_visible(ask.visible);
         if let Some(hold) = self.holds.holds.get(&ask.ask) {
             // The root group asks again because the answer got lost.
-            if hold.is_told {
+            if !self.holds.untold.contains(&ask.ask) {
                 let fact = hold.fact.clone();
                 self.out.push(ToRoot::Held { session: ask.session, ask: ask.ask, fact });
             }
-        } else if self.holds.asked.iter().any(|asked| asked.ask == ask.ask) {
+        } else if self.holds.asked.contains_key(&ask.ask) {
             self.counts.note(Dropped::Overtaken);
         } else if self.holds.asked.len() + self.holds.holds.len() >= self.settings.asks_max {
             self.counts.note(Dropped::Full);
             self.out.push(ToRoot::InTheWay { session: ask.session, ask: ask.ask });
         } else {
-            self.holds.asked.push_back(ask);
+            self.holds.asked.insert(ask.ask, ask);
         }
     }
 
@@ -168,36 +186,33 @@ impl Home {
         fact: Bytes,
         rests_on: u64,
     ) -> HoldVerdict {
-        let Some(at) = self.holds.asked.iter().position(|asked| asked.ask == ask) else {
-            return HoldVerdict::Void;
-        };
         if !self.stands(now, permit) {
             return HoldVerdict::Void;
         }
-        let marks = self.holds.asked[at].marks.clone();
-        let is_held = self.holds.touched_by(&marks).is_some();
-        let is_in_doubt = self.received.doubt().touched_by(&marks).is_some()
+        let Some(Ask { marks, .. }) = self.holds.asked.get(&ask) else { return HoldVerdict::Void };
+        let is_held = self.holds.touched_by(marks).is_some();
+        let is_in_doubt = self.received.doubt().touched_by(marks).is_some()
             && !self.settings.breaks(Broken::PlansDoNotWait);
-        if is_held || is_in_doubt || self.calls.comes_first(&marks) {
+        if is_held || is_in_doubt || self.calls.comes_first(marks) {
             self.in_the_way(ask);
             return HoldVerdict::InTheWay;
         }
-        self.holds.asked.remove(at);
-        marks.iter().for_each(|mark| _ = self.holds.marks.insert(*mark, ask));
+        let Some(Ask { marks, .. }) = self.holds.asked.remove(&ask) else { return HoldVerdict::Void };
         let rests_on = if self.settings.breaks(Broken::HoldOnUncommitted) { 0 } else { rests_on };
         let unproved_since = Some(now).filter(|_| !self.leads(now));
         // The last proof that was asked for began too early.
         self.own.asked_at = self.own.asked_at.filter(|_| unproved_since.is_none());
-        self.holds.holds.insert(ask, Hold { marks, fact, rests_on, unproved_since, is_told: false });
-        let committed = self.holds.committed;
-        self.holds.on_committed(committed, self.bond.session, &mut self.out);
+        let is_certain = rests_on <= self.holds.committed && unproved_since.is_none();
+        self.holds.insert(ask, Hold { marks, fact, rests_on, unproved_since });
+        if is_certain {
+            self.holds.on_committed(self.holds.committed, self.bond.session, &mut self.out);
+        }
         HoldVerdict::Held
     }
 
     /// The facts cannot be told now: a file is being written, a message about it is under way.
     pub fn in_the_way(&mut self, ask: AskId) {
-        let was_asked = self.holds.asked.iter().any(|asked| asked.ask == ask);
-        self.holds.asked.retain(|asked| asked.ask != ask);
+        let was_asked = self.holds.asked.remove(&ask).is_some();
         if let Some(session) = self.bond.session.filter(|_| was_asked) {
             self.out.push(ToRoot::InTheWay { session, ask });
         }

@@ -8,7 +8,7 @@ use dirlog::{
 };
 use namespace::questions::{self, Question, Told};
 use rpc::{Call, Replier};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An operation whose facts were told, and that is not planned within this time, gives up what homes hold for it.
 const PLAN_MS: u64 = 5_000;
@@ -27,6 +27,8 @@ struct Asked {
 #[derive(Default)]
 pub struct AskedOps {
     ops: BTreeMap<OpId, Asked>,
+    /// The operations that homes have told all, in the order in which that was, and some that are over.
+    told: VecDeque<(Moment, OpId)>,
 }
 
 /// Whether the operation of a call has asked homes, and what these have told.
@@ -103,6 +105,7 @@ impl AskedOps {
             return None;
         }
         asked.told = Some((told, now));
+        self.told.push_back((now, op));
         Some(std::mem::take(&mut asked.calls))
     }
 
@@ -118,10 +121,19 @@ impl AskedOps {
 
     /// Operations whose facts were told long ago: their calls have not come.
     pub fn take_late(&mut self, now: Moment) -> Vec<OpId> {
-        let is_late = |asked: &Asked| asked.told.as_ref().is_some_and(|(_, at)| now.ms_since(*at) > PLAN_MS);
-        let late: Vec<OpId> =
-            self.ops.iter().filter(|(_, asked)| is_late(asked)).map(|(op, _)| *op).collect();
-        late.iter().for_each(|op| drop(self.ops.remove(op)));
+        let mut late = Vec::new();
+        while let Some((told_at, op)) = self.told.front().copied() {
+            let is_of_then = |asked: &Asked| asked.told.as_ref().is_some_and(|(_, at)| *at == told_at);
+            let waits = self.ops.get(&op).is_some_and(is_of_then);
+            if waits && now.ms_since(told_at) <= PLAN_MS {
+                break;
+            }
+            self.told.pop_front();
+            if waits {
+                self.ops.remove(&op);
+                late.push(op);
+            }
+        }
         late
     }
 

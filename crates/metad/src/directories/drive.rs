@@ -132,8 +132,10 @@ pub(super) fn step(partition: &Arc<Partition>, input: Input) {
 
 /// Has calls that have waited here carried out again.
 pub fn carry_on(partition: &Partition, calls: Vec<(Call, Replier)>) {
-    let Some(answer) = partition.directories.answer.get() else { return };
-    calls.into_iter().for_each(|(call, reply)| answer(call, reply));
+    let answer = partition.directories.answer.get();
+    if let Some(answer) = answer.filter(|_| !calls.is_empty()) {
+        answer(calls);
+    }
 }
 
 /// Applies the entries that wait, in the writer's turn. This member has received them as the active of `epoch`.

@@ -170,25 +170,24 @@ impl HomeSide {
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.home.note_own_lease(lease_end);
-        let input = match input {
-            // As if it had got lost: the root group sends it again, and does not wait for a group that does not keep up.
-            Input::Home(home::Input::Message(ToGroup::Append { .. }))
-                if self.to_apply.len() > TO_APPLY_MAX =>
-            {
-                return;
+        let inputs = match input {
+            Input::FromRoot(messages) => {
+                // As if entries had got lost: the root group sends them again, and does not wait for a group that does not keep up.
+                let is_behind = self.to_apply.len() > TO_APPLY_MAX;
+                let is_taken = |message: &ToGroup| !is_behind || !matches!(message, ToGroup::Append { .. });
+                messages.into_iter().filter(is_taken).map(home::Input::Message).collect()
             }
-            Input::Home(input) => input,
-            Input::Proved(began) => home::Input::Proved { began },
-            Input::Tick => home::Input::Tick,
+            Input::Proved(began) => vec![home::Input::Proved { began }],
+            Input::Tick => vec![home::Input::Tick],
             Input::Committed(sn) => {
                 let before = self.committed;
                 while let Some((_, dix)) = self.uncommitted.pop_front_if(|(at, _)| *at <= sn) {
                     self.committed = dix;
                 }
                 points::pass_if(Point::HomeRelayed, || self.committed > before);
-                home::Input::Committed { own: sn.0, applied: self.committed }
+                vec![home::Input::Committed { own: sn.0, applied: self.committed }]
             }
-            Input::Root(_) => return,
+            Input::Root(_) | Input::FromHome(..) => return,
         };
         while let Some(name) =
             self.told.iter().find(|(_, since)| now.ms_since(**since) > AGAIN_MS).map(|(name, _)| *name)
@@ -198,7 +197,7 @@ impl HomeSide {
             self.carry_out(now, effects, send, after);
         }
         let received = self.home.last_received();
-        let effects = self.home.step(now, input);
+        let effects = self.home.step_all(now, inputs);
         points::pass_if(Point::HomeReceived, || self.home.last_received() > received);
         self.carry_out(now, effects, send, after);
         after.deadline = self.home.deadline();

@@ -182,23 +182,26 @@ impl RootSide {
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.root.note_own_lease(lease_end);
-        let input = match input {
-            Input::Root(input) => input,
-            Input::Proved(began) => root::Input::Proved { began },
-            Input::Tick => root::Input::Tick,
-            Input::Committed(sn) => match self.take_committed(sn) {
-                Some(dix) => {
-                    points::pass(Point::RootCommitted);
-                    root::Input::Committed(dix)
-                }
-                None => return,
-            },
-            Input::Home(_) => return,
-        };
         for op in self.asked.take_late(now) {
             self.root.give_up(op);
         }
-        let effects = self.root.step(now, input);
+        let effects = match input {
+            Input::Root(input) => self.root.step(now, input),
+            Input::FromHome(from, messages) => {
+                let messages = messages.into_iter();
+                self.root.step_all(now, messages.map(|message| root::Input::Message { from, message }))
+            }
+            Input::Proved(began) => self.root.step(now, root::Input::Proved { began }),
+            Input::Tick => self.root.step(now, root::Input::Tick),
+            Input::Committed(sn) => match self.take_committed(sn) {
+                Some(dix) => {
+                    points::pass(Point::RootCommitted);
+                    self.root.step(now, root::Input::Committed(dix))
+                }
+                None => return,
+            },
+            Input::FromRoot(_) => return,
+        };
         self.carry_out(now, effects, send, after);
         after.deadline = self.root.deadline();
     }

@@ -3,7 +3,8 @@
 use super::{drive::step, links::is_proved, step::Input};
 use crate::{client_protocol::decode, core::Core};
 use base::GroupId;
-use dirlog::{home, root, wire};
+use bytes::Bytes;
+use dirlog::wire;
 use proto::{
     clover::forward::{DirectoryLogRequestProto, DirectoryLogResponseProto},
     exception,
@@ -25,21 +26,36 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.partition.directories.is_leading() {
         return reply.ok(&DirectoryLogResponseProto { is_elsewhere: Some(true) });
     }
-    for message in request.messages {
-        let input = match core.cluster.group {
-            GroupId::ROOT => wire::decode_to_root(message)
-                .map(|message| Input::Root(root::Input::Message { from, message })),
-            _ => wire::decode_to_group(message).map(|message| Input::Home(home::Input::Message(message))),
-        };
-        match input {
-            Ok(input) => step(&core.partition, input),
-            Err(error) => {
-                tracing::warn!(peer = %call.peer, group = %from, %error, "a message about directories makes no sense");
-                return reply.error(RpcError::application(exception::IO, error.to_string()));
-            }
+    let (input, unreadable) = match core.cluster.group {
+        GroupId::ROOT => {
+            let (messages, unreadable) = decode_all(request.messages, wire::decode_to_root);
+            (Input::FromHome(from, messages), unreadable)
+        }
+        _ => {
+            let (messages, unreadable) = decode_all(request.messages, wire::decode_to_group);
+            (Input::FromRoot(messages), unreadable)
+        }
+    };
+    step(&core.partition, input);
+    match unreadable {
+        None => reply.ok(&DirectoryLogResponseProto::default()),
+        Some(error) => {
+            tracing::warn!(peer = %call.peer, group = %from, %error, "a message about directories makes no sense");
+            reply.error(RpcError::application(exception::IO, error.to_string()));
         }
     }
-    reply.ok(&DirectoryLogResponseProto::default());
+}
+
+/// The messages before the first one that cannot be read, and why that one cannot.
+fn decode_all<M, E>(messages: Vec<Bytes>, decode: impl Fn(Bytes) -> Result<M, E>) -> (Vec<M>, Option<E>) {
+    let mut read = Vec::with_capacity(messages.len());
+    for message in messages {
+        match decode(message) {
+            Ok(message) => read.push(message),
+            Err(error) => return (read, Some(error)),
+        }
+    }
+    (read, None)
 }
 
 /// The group that has sent the messages.

@@ -30,7 +30,7 @@ pub struct Directories {
     /// There is something to step: false in a cluster of one group.
     is_used: AtomicBool,
     pub(super) links: OnceLock<Links>,
-    /// Answers a call that has waited here, on a thread of its own.
+    /// Answers calls that have waited here, on a thread of its own.
     pub(super) answer: OnceLock<AnswerLater>,
     /// Entries that the root wants to read. The thread does that: a step may run under the namespace's lock.
     reads: Mutex<Vec<ReadLog>>,
@@ -44,7 +44,7 @@ pub struct Directories {
 }
 
 /// See [`Directories`].
-pub type AnswerLater = Box<dyn Fn(Call, Replier) + Send + Sync>;
+pub type AnswerLater = Box<dyn Fn(Vec<(Call, Replier)>) + Send + Sync>;
 
 #[derive(Default)]
 enum Side {

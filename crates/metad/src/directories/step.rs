@@ -1,9 +1,9 @@
 //! What goes into a step of either machine, and what it leaves to be done.
 
-use base::{Epoch, Moment, Sn, directory_log::Dix};
+use base::{Epoch, GroupId, Moment, Sn, directory_log::Dix};
 use bytes::Bytes;
 use dirlog::{
-    Settings,
+    Settings, ToGroup, ToRoot,
     root::{ReadLog, Standing},
 };
 use rpc::{Call, Replier};
@@ -11,7 +11,10 @@ use rpc::{Call, Replier};
 /// An input of either machine.
 pub enum Input {
     Root(dirlog::root::Input),
-    Home(dirlog::home::Input),
+    /// For the root group: messages of one group that have come together.
+    FromHome(GroupId, Vec<ToRoot>),
+    /// For any other group: messages that have come together.
+    FromRoot(Vec<ToGroup>),
     /// For either: entries of the own log have committed up to here.
     Committed(Sn),
     /// For either: this member has led at some moment since then.
@@ -37,7 +40,7 @@ pub struct After {
 }
 
 /// Takes a message for another group's active. It returns at once.
-pub type Send<'a> = &'a dyn Fn(base::GroupId, Bytes);
+pub type Send<'a> = &'a dyn Fn(GroupId, Bytes);
 
 /// The state of this side, for people.
 #[derive(Clone, Debug, Default)]

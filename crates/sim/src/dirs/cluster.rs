@@ -44,6 +44,8 @@ pub struct Shape {
     pub drift_ppm: u64,
     /// The root group's active has no lease of its own: every grant needs a proof.
     pub needs_proofs: bool,
+    /// So many of a hundred messages wait for the next ones, and are taken with them.
+    pub batch_percent: u64,
     pub clients: usize,
     pub calls_max: usize,
 }
@@ -51,7 +53,14 @@ pub struct Shape {
 impl Default for Shape {
     fn default() -> Self {
         let settings = Settings { hold_ms: 4_000, ..Settings::default() };
-        Self { settings, drift_ppm: 40_000, needs_proofs: false, clients: 4, calls_max: 110 }
+        Self {
+            settings,
+            drift_ppm: 40_000,
+            needs_proofs: false,
+            batch_percent: 0,
+            clients: 4,
+            calls_max: 110,
+        }
     }
 }
 
@@ -83,6 +92,10 @@ enum Happening {
         from: usize,
         to: usize,
         packet: Packet,
+    },
+    /// The server takes the packets that have come to it.
+    Gathered {
+        to: usize,
     },
     /// The server's machine wants to be stepped.
     Timer {
@@ -132,6 +145,8 @@ pub(super) struct World {
     home_truth: Vec<Vec<super::sites::HomeRecord>>,
     digests: BTreeMap<Dix, u64>,
     cuts: BTreeSet<(usize, usize)>,
+    /// Packets, each with its sender, that have come to a server and that it takes with others.
+    gathered: BTreeMap<usize, Vec<(usize, Packet)>>,
     loss_percent: u64,
     /// When a fault last struck: clients call often then.
     struck_at: u64,
@@ -185,6 +200,7 @@ impl World {
             home_truth: vec![Vec::new(); usize::from(HOMES) + 1],
             digests: BTreeMap::new(),
             cuts: BTreeSet::new(),
+            gathered: BTreeMap::new(),
             loss_percent: 0,
             struck_at: 0,
             outcome: Outcome::default(),
@@ -223,7 +239,7 @@ impl World {
 
     fn happen(&mut self, what: Happening) -> Result<(), Broken> {
         let server = match &what {
-            Happening::Packet { to, .. } => Some(*to),
+            Happening::Packet { to, .. } | Happening::Gathered { to } => Some(*to),
             Happening::Timer { server, .. }
             | Happening::Commit { server, .. }
             | Happening::Proof { server, .. }
@@ -239,6 +255,7 @@ impl World {
         }
         match what {
             Happening::Packet { from, to, packet } => self.arrive(from, to, packet),
+            Happening::Gathered { to } => self.take_gathered(to),
             Happening::Timer { server, life } => self.on_timer(server, life),
             Happening::Commit { server, life, len } => self.on_commit(server, life, len),
             Happening::Proof { server, life, began } => self.on_proof(server, life, began),

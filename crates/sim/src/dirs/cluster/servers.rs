@@ -76,6 +76,9 @@ pub(super) struct Server {
 /// nothing else any more: its server's processor would be busy without an end.
 const RESTLESS_MAX: u32 = 1_000;
 
+/// Packets that a server takes together, at most.
+const GATHERED_MAX: usize = 8;
+
 impl Server {
     pub fn new(group: usize, drift_ppm: u64, dice: &mut Dice) -> Self {
         let ppm = dice.below(2 * drift_ppm + 1) as i64 - drift_ppm as i64;
@@ -193,14 +196,32 @@ impl World {
         }
     }
 
+    /// A packet is there. Some wait for others: a driver has its machine take messages together that have come in one call.
     pub(super) fn arrive(&mut self, from: usize, to: usize, packet: Packet) -> Result<(), Broken> {
-        match packet {
-            Packet::Down(message) => self.step_home(to, home::Input::Message(message)),
-            Packet::Up(message) => {
-                let from = group_id(self.servers[from].group);
-                self.step_root(to, root::Input::Message { from, message })
+        let waiting = self.gathered.entry(to).or_default();
+        waiting.push((from, packet));
+        let batch_percent = self.shape.batch_percent;
+        if batch_percent > 0 && waiting.len() < GATHERED_MAX && self.dice.chance(batch_percent) {
+            self.schedule(self.now + 200, Happening::Gathered { to });
+            return Ok(());
+        }
+        self.take_gathered(to)
+    }
+
+    /// The packets that have come to a server by now are taken together.
+    pub(super) fn take_gathered(&mut self, to: usize) -> Result<(), Broken> {
+        let (mut of_homes, mut of_root) = (Vec::new(), Vec::new());
+        for (from, packet) in self.gathered.remove(&to).unwrap_or_default() {
+            match packet {
+                Packet::Down(message) => of_root.push(home::Input::Message(message)),
+                Packet::Up(message) => {
+                    let from = group_id(self.servers[from].group);
+                    of_homes.push(root::Input::Message { from, message });
+                }
             }
         }
+        self.step_home_with(to, of_root)?;
+        self.step_root_with(to, of_homes)
     }
 
     pub(super) fn on_timer(&mut self, server: usize, life: u64) -> Result<(), Broken> {
@@ -231,9 +252,15 @@ impl World {
     }
 
     pub(super) fn step_root(&mut self, server: usize, input: root::Input) -> Result<(), Broken> {
+        self.step_root_with(server, vec![input])
+    }
+
+    fn step_root_with(&mut self, server: usize, inputs: Vec<root::Input>) -> Result<(), Broken> {
         let now = self.servers[server].local(self.now);
-        let Some(seat) = self.servers[server].root_mut() else { return Ok(()) };
-        let effects = seat.site.machine.step(now, input);
+        let Some(seat) = self.servers[server].root_mut().filter(|_| !inputs.is_empty()) else {
+            return Ok(());
+        };
+        let effects = seat.site.machine.step_all(now, inputs);
         if let Some(purge) = effects.purge {
             seat.log.purged = seat.log.purged.max(purge);
         }
@@ -311,10 +338,16 @@ impl World {
     }
 
     pub(super) fn step_home(&mut self, server: usize, input: home::Input) -> Result<(), Broken> {
+        self.step_home_with(server, vec![input])
+    }
+
+    fn step_home_with(&mut self, server: usize, inputs: Vec<home::Input>) -> Result<(), Broken> {
         let now = self.servers[server].local(self.now);
         let group = group_id(self.servers[server].group);
-        let Some(site) = self.servers[server].home_mut() else { return Ok(()) };
-        let effects = site.machine.step(now, input);
+        let Some(site) = self.servers[server].home_mut().filter(|_| !inputs.is_empty()) else {
+            return Ok(());
+        };
+        let effects = site.machine.step_all(now, inputs);
         site.machine.is_consistent()?;
         let had = site.log.len();
         for entry in effects.apply {

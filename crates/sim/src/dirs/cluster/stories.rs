@@ -10,7 +10,7 @@ pub struct Story {
     pub plot: fn(&mut Dice, &mut Shape) -> Vec<(u64, Fault)>,
 }
 
-pub const STORIES: [Story; 9] = [
+pub const STORIES: [Story; 10] = [
     Story {
         name: "dirs-calm",
         about: "three groups, one namespace: nothing fails but clocks and the order of messages",
@@ -51,6 +51,11 @@ pub const STORIES: [Story; 9] = [
         name: "dirs-proofs",
         about: "the root group's active has no lease of its own and must prove each grant; everything fails",
         plot: proofs,
+    },
+    Story {
+        name: "dirs-batches",
+        about: "messages are taken together that have come at different times; everything fails",
+        plot: batches,
     },
 ];
 
@@ -181,6 +186,13 @@ fn handed_over(dice: &mut Dice, _: &mut Shape) -> Vec<(u64, Fault)> {
         }
     }
     ended(plot)
+}
+
+fn batches(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = if dice.chance(50) { proofs(dice, shape) } else { handed_over(dice, shape) };
+    shape.batch_percent = 20 + dice.below(60);
+    plot.extend(cuts(dice, shape));
+    plot
 }
 
 fn proofs(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
