@@ -41,6 +41,8 @@ pub(crate) struct Kept {
     /// The entries whose numbers less one, divided by [`CHUNK`], are equal stand together.
     chunks: VecDeque<Arc<Vec<Entry>>>,
     bytes: usize,
+    /// Those among them that take a snapshot.
+    snapshots: VecDeque<Dix>,
     /// Every entry up to this one is known to be visible.
     visible: Dix,
 }
@@ -50,15 +52,15 @@ impl DirectoryLog {
         self.end == Point::default() && self.groups.is_empty()
     }
 
-    /// Appends the next entry, which the root group has planned.
+    /// Appends the next entry, which the root group has planned. `takes_snapshot` as of [`Kept::push`].
     ///
     /// # Panics
     /// It is not the next entry: the log of this group and its tree went apart.
-    pub fn push(&mut self, entry: Entry) {
+    pub fn push(&mut self, entry: Entry, takes_snapshot: bool) {
         let is_next = entry.dix == self.end.dix.next() && entry.previous_chain == self.end.chain;
         assert!(is_next, "entry {} of the directory log does not follow {}", entry.dix, self.end);
         self.end = entry.point();
-        self.kept.push(entry);
+        self.kept.push(entry, takes_snapshot);
     }
 
     pub fn digest(&self) -> u64 {
@@ -84,8 +86,12 @@ impl Kept {
         Self { base, visible, ..Self::default() }
     }
 
-    pub fn push(&mut self, entry: Entry) {
+    /// `takes_snapshot`: the entry takes a snapshot, or this release cannot read it ([`crate::edit::plain::takes_snapshot`]).
+    pub fn push(&mut self, entry: Entry, takes_snapshot: bool) {
         self.bytes += entry.bytes();
+        if takes_snapshot {
+            self.snapshots.push_back(entry.dix);
+        }
         let is_first_of_chunk = (entry.dix.0 - 1).is_multiple_of(CHUNK);
         match self.chunks.back_mut().filter(|_| !is_first_of_chunk) {
             Some(chunk) => Arc::make_mut(chunk).push(entry),
@@ -105,6 +111,7 @@ impl Kept {
             let gone = self.chunks.pop_front().expect("looked at above");
             self.bytes -= gone.iter().map(Entry::bytes).sum::<usize>();
         }
+        while self.snapshots.pop_front_if(|dix| *dix <= self.base.dix).is_some() {}
     }
 
     /// Whether entries were dropped as every member drops them, which makes equal digests.
@@ -142,6 +149,12 @@ impl Kept {
         chunks.flat_map(|chunk| chunk.iter()).skip_while(move |entry| entry.dix <= after)
     }
 
+    /// The entries behind this place that take a snapshot, the latest first.
+    pub fn snapshots_after(&self, after: Dix) -> impl Iterator<Item = &Entry> {
+        let latest = self.snapshots.iter().rev().take_while(move |dix| **dix > after);
+        latest.filter_map(|dix| self.after(Dix(dix.0 - 1)).next())
+    }
+
     /// The point at this place, which must not lie before the base. `None`: it does.
     pub fn point(&self, dix: Dix) -> Option<Point> {
         if dix <= self.base.dix {
@@ -156,12 +169,13 @@ impl Kept {
 mod tests {
     use super::*;
     use base::Epoch;
+    use bytes::Bytes;
 
     fn log(count: u64) -> DirectoryLog {
         let mut log = DirectoryLog::default();
         for number in 1..=count {
             let payload = bytes::Bytes::copy_from_slice(&number.to_le_bytes());
-            log.push(Entry::after(log.end, Epoch(1), None, Arc::new([]), payload));
+            log.push(Entry::after(log.end, Epoch(1), None, Arc::new([]), payload), false);
         }
         log
     }
@@ -190,5 +204,25 @@ mod tests {
         log.kept.note(Dix(1_000), Dix(1_000));
         assert_eq!(log.kept.base().dix, Dix(768));
         assert_eq!(log.kept.len(), 232);
+    }
+
+    #[test]
+    fn snapshots_are_found_among_the_entries_until_these_are_dropped() {
+        let mut log = DirectoryLog::default();
+        for number in 1..=600 {
+            let entry = Entry::after(log.end, Epoch(1), None, Arc::new([]), Bytes::new());
+            log.push(entry, matches!(number, 100 | 300 | 301));
+        }
+        let after = |log: &DirectoryLog, after| {
+            log.kept.snapshots_after(Dix(after)).map(|entry| entry.dix.0).collect::<Vec<_>>()
+        };
+        assert_eq!(after(&log, 0), [301, 300, 100]);
+        assert_eq!(after(&log, 99), [301, 300, 100]);
+        assert_eq!(after(&log, 100), [301, 300]);
+        assert_eq!(after(&log, 300), [301]);
+        assert!(after(&log, 301).is_empty());
+        log.kept.note(Dix(600), Dix(256));
+        assert_eq!(after(&log, 256), [301, 300]);
+        assert_eq!(log.kept.snapshots.len(), 2, "what is dropped is forgotten here as well");
     }
 }

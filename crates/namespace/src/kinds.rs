@@ -4,6 +4,8 @@
 /// Kinds of their own for what is rare, so that the ordinary ones stay as short as they are.
 pub(crate) const MKDIRS_WITH_ACLS: u8 = 36;
 pub(crate) const CREATE_WITH_ACLS: u8 = 37;
+/// The kind that takes a snapshot, which concerns what homes have told before.
+pub(crate) const CREATE_SNAPSHOT: u8 = 26;
 /// The kinds that hold an edit of another kind.
 pub(crate) const RELAY: u8 = 41;
 pub(crate) const ORDERED: u8 = 42;

@@ -14,7 +14,7 @@ impl Namespace {
             return true;
         }
         let Some(directory) = self.handle(question.directory()) else { return false };
-        kept.after(at).any(|entry| match Edit::decode(&entry.payload) {
+        kept.snapshots_after(at).any(|entry| match Edit::decode(&entry.payload) {
             Ok(Edit { body: Body::CreateSnapshot(taken), .. }) => {
                 let before = SnapshotId(taken.id.0.saturating_sub(1));
                 self.latest_seeing(directory, before, taken.id).is_some()

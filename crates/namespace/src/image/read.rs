@@ -9,6 +9,7 @@ use crate::{
     acl::{self, Acl},
     codec::{self, Field},
     directory_log::{ENTRY_BYTES_LIMIT, Kept},
+    edit::plain,
     quota::{Amounts, Quota},
     retry::Origin,
     retry::Record,
@@ -362,7 +363,8 @@ impl Image<'_> {
                 return Err(self.malformed(format!("entry {} does not follow {at}", entry.dix)));
             }
             at = entry.point();
-            kept.push(entry);
+            let takes_snapshot = plain::takes_snapshot(&entry.payload);
+            kept.push(entry, takes_snapshot);
         }
         // Another group's tree says where it is, and keeps nothing.
         let is_whole = match is_root {

@@ -97,7 +97,7 @@ impl<B: Operation> Operation for OrderedEdit<B> {
 
     fn apply(&self, ns: &mut Namespace, applying: &mut Applying<'_>) -> Reply {
         let reply = self.change.apply(ns, applying);
-        ns.tree.directory_log.push(self.entry.clone());
+        ns.tree.directory_log.push(self.entry.clone(), plain::takes_snapshot(&self.entry.payload));
         ns.tree.directory_log.kept.note(self.visible, self.dropped);
         reply
     }
