@@ -20,7 +20,10 @@ use namespace::{
     homes::Decision,
     questions::{self, Told},
 };
-use proto::methods::{Class, Kind};
+use proto::{
+    methods::{self, Class, Kind, Paths},
+    protocol,
+};
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
@@ -117,6 +120,15 @@ pub fn walk(core: &Arc<Core>, tree: &Namespace, call: &Call, reply: Replier) -> 
     pass(core, tree, CallKind::Read, &looked, call, reply, |_| false)
 }
 
+/// Whether the active's gate alone looks which group decides the call: a look at one path, which has not to be taken apart. The door would look at
+/// the same tree a moment before.
+pub fn sends_on(call: &Call) -> bool {
+    let method = methods::method(call.method).filter(|_| call.protocol == protocol::CLIENT_NAMENODE);
+    method.is_some_and(|method| {
+        method.class == Class::Home && method.kind == Kind::Look && method.paths == Paths::One
+    })
+}
+
 /// Whether this group decides everything, and there is no other one that holds files.
 fn is_alone(core: &Core) -> bool {
     // Another group than the root group may be late to hear of its slots.
@@ -133,6 +145,14 @@ fn pass(
     marks: impl FnOnce(&mut Vec<Mark>) -> bool,
 ) -> Option<Replier> {
     let own = core.cluster.group;
+    let decision = looked.decision(tree);
+    let is_apart = gather::is_apart(looked, tree);
+    let elsewhere =
+        decision.map(Decision::group).filter(|group| *group != own && !looked.is_part && !is_apart);
+    if let Some(group) = elsewhere.filter(|_| !is_remembered(looked, call, tree)) {
+        send_on(core, group, call.clone(), reply);
+        return None;
+    }
     let reply = if own == GroupId::ROOT {
         // The root group's tree has the entries in doubt as well. The call is carried out at once, and only its answer waits until they are visible.
         reply
@@ -158,20 +178,12 @@ fn pass(
         )));
         return None;
     }
-    if gather::is_apart(looked, tree) {
-        // The directory has just been made.
+    // The directory has just been made, or the server that has passed the call on knows fewer directories.
+    if is_apart || matches!(decision, Some(Decision::Apart(_))) {
         directories::carry_on(&core.partition, vec![(call.clone(), reply)]);
         return None;
     }
-    match looked.decision(tree) {
-        Some(decision) if decision.group() != own && !is_remembered(looked, call, tree) => {
-            send_on(core, decision.group(), call.clone(), reply);
-        }
-        // The server that has passed the call on knows fewer directories.
-        Some(Decision::Apart(_)) => directories::carry_on(&core.partition, vec![(call.clone(), reply)]),
-        Some(Decision::Group(_)) | None => return Some(reply),
-    }
-    None
+    Some(reply)
 }
 
 /// Too much waits already.

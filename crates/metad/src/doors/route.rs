@@ -3,6 +3,7 @@
 use super::{
     batched,
     decide::{Looked, is_remembered},
+    gate,
     gather::gather,
     send::send_on,
 };
@@ -64,6 +65,9 @@ fn to_own(core: &Arc<Core>, call: Call, reply: Replier) {
 pub fn route(core: &Arc<Core>, mut call: Call, mut reply: Replier) -> Option<(Call, Replier)> {
     let own = core.cluster.group;
     if own == GroupId::ROOT && !core.partition.has_homes() {
+        return Some((call, reply));
+    }
+    if core.partition.member.is_serving() && gate::sends_on(&call) {
         return Some((call, reply));
     }
     let group = match Looked::at(&call) {
