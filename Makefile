@@ -125,11 +125,14 @@ contract-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice $(CONTRACT)
 
-# Several groups of two members each, as processes of their own with a real ZooKeeper: Hadoop's own tests, and the same random calls as on a real
-# Hadoop. What differs from one group has its reason in tests/contract/allowed-in-groups.txt.
+# Several groups of two members each, as processes of their own with a real ZooKeeper: Hadoop's own tests, the commands of its shell, the same random
+# calls as on a real Hadoop, and its jobs. What differs from one group has its reason in tests/contract/allowed-in-groups.txt.
 groups: build setup-test
+	scripts/setup-jobs $(HADOOP)
 	tests/contract/run --clover $(BUILD)/release/clover --groups 3 --work target/contract-groups $(CONTRACT)
 	tests/random-ops/run --clover $(BUILD)/release/clover --groups 3 --work target/random-ops-groups --seed $(or $(SEED),1) --steps $(or $(STEPS),5000) $(OPS)
+	tests/contract/run-shell --clover $(BUILD)/release/clover --groups 3 --work target/shell-contract-groups $(CONTRACT)
+	tests/jobs/run --clover $(BUILD)/release/clover --hadoop $(HADOOP) --groups 3 --work target/jobs-groups $(JOBS)
 
 # A minute of it, as CI runs it.
 groups-slice: setup-test
