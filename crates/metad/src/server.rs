@@ -83,18 +83,25 @@ pub struct MetaServer {
     writer: JoinHandle<()>,
 }
 
-/// Answers calls that have waited, on a task of its own: it may be asked to under locks.
+/// So many calls that have waited are answered by one task.
+const CALLS_A_TASK: usize = 256;
+
+/// Answers calls that have waited, on tasks of their own: it may be asked to under locks.
 fn answer_later(core: &Arc<Core>) -> directories::AnswerLater {
     let (answering, runtime) = (Arc::downgrade(core), tokio::runtime::Handle::current());
-    Box::new(move |calls| {
+    Box::new(move |mut calls| {
         let Some(core) = answering.upgrade() else { return };
-        drop(runtime.spawn(async move {
-            for (call, reply) in calls {
-                (core.answer)(&core, call, reply);
-                // Others have a turn in between.
-                tokio::task::consume_budget().await;
-            }
-        }));
+        while !calls.is_empty() {
+            let (core, rest) = (core.clone(), calls.split_off(calls.len().min(CALLS_A_TASK)));
+            let some = std::mem::replace(&mut calls, rest);
+            drop(runtime.spawn(async move {
+                for (call, reply) in some {
+                    (core.answer)(&core, call, reply);
+                    // Others have a turn in between.
+                    tokio::task::consume_budget().await;
+                }
+            }));
+        }
     })
 }
 

@@ -27,8 +27,8 @@ pub(super) struct Follower {
     pub moved_at: Moment,
     /// The last prefix that it was told to be visible.
     pub told_visible: Dix,
-    /// Entries were asked for on the disk.
-    pub is_reading: bool,
+    /// The entries behind this one are being read for it.
+    pub reading: Option<Dix>,
     /// Requests for a lease, or Hellos, that wait for a proof.
     pub wanted: Vec<Wanted>,
 }

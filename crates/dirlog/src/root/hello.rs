@@ -50,7 +50,7 @@ impl Root {
         follower.hello = hello;
         follower.session = None;
         follower.wanted.clear();
-        follower.is_reading = false;
+        follower.reading = None;
         let is_other = self.tail.point(applied.dix).is_some_and(|own| own.chain != applied.chain);
         let refusal = if applied.dix > self.tail.end().dix {
             Some(format!(

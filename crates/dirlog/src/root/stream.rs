@@ -102,14 +102,14 @@ impl Root {
         let end = self.tail.end();
         let visible = self.visible;
         let follower = self.groups.get_mut(&group).expect("the group is known");
-        let Some(session) = follower.session.filter(|_| !follower.is_reading) else { return false };
+        let Some(session) = follower.session.filter(|_| follower.reading.is_none()) else { return false };
         let has_room = follower.sent.0 - follower.queued.0 < self.settings.in_flight_max / 2;
         let has_news = follower.sent < end.dix && has_room;
         if !has_news && follower.told_visible >= visible {
             return false;
         }
         let Some(previous) = self.tail.point(follower.sent) else {
-            follower.is_reading = true;
+            follower.reading = Some(follower.sent);
             effects.read.push(ReadLog {
                 group,
                 after: follower.sent,
@@ -154,21 +154,20 @@ impl Root {
     pub(super) fn on_lost(&mut self, group: GroupId) {
         if let Some(follower) = self.groups.get_mut(&group) {
             follower.sent = follower.queued;
-            follower.is_reading = false;
+            follower.reading = None;
             // The news of what is visible may have got lost as well.
             follower.told_visible = Dix(0);
         }
     }
 
     pub(super) fn on_log_read(&mut self, now: Moment, group: GroupId, read: Option<(Point, Vec<Entry>)>) {
-        let (epoch, visible, purged) = (self.epoch, self.visible, self.purged);
+        let (epoch, visible) = (self.epoch, self.visible);
         let Some(follower) = self.groups.get_mut(&group) else {
             return self.counts.note(Dropped::UnknownGroup);
         };
-        let Some(session) = follower.session.filter(|_| follower.is_reading) else {
+        let Some((session, after)) = follower.session.zip(follower.reading.take()) else {
             return self.counts.note(Dropped::Overtaken);
         };
-        follower.is_reading = false;
         match read {
             Some((previous, entries)) if previous.dix == follower.sent && !entries.is_empty() => {
                 follower.sent = Dix(previous.dix.0 + entries.len() as u64);
@@ -177,8 +176,8 @@ impl Root {
             }
             // Something else is wanted by now.
             Some(_) => {}
-            // So it is here: the group has got what was gone when its turn to be read came, by messages that were late.
-            None if follower.sent >= purged => {}
+            // So it is here: the group has got more meanwhile, by messages that were late, and what it had lacked was dropped.
+            None if follower.sent > after => {}
             None => {
                 let why = format!("the root group's log has no entries behind {} any more", follower.sent);
                 let hello = follower.hello;

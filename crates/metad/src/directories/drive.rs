@@ -70,6 +70,13 @@ pub fn pump(partition: &Arc<Partition>) {
     }
 }
 
+/// Another group answers this call. If it has waited here, entries are kept out until it is carried out again, which is not to come.
+pub fn forget(partition: &Arc<Partition>, call: &Call) {
+    if partition.directories.forget(call) {
+        step(partition, Input::Tick);
+    }
+}
+
 /// Entries of the own log up to here have committed.
 fn on_committed(partition: &Arc<Partition>, sn: Sn) {
     if partition.directories.is_used() {

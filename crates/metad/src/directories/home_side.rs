@@ -3,7 +3,7 @@
 
 use super::{
     step::{After, Input, Send, Shown, settings},
-    waiting::{WaitingCalls, name_of},
+    waiting::{ToldCalls, WaitingCalls, name_of},
 };
 use crate::points::{self, Point};
 use base::{
@@ -21,13 +21,10 @@ use namespace::{
     questions::{self, Answer},
 };
 use rpc::{Call, Replier};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// With more entries than this waiting for the writer, no further ones are received.
 const TO_APPLY_MAX: usize = 2_000;
-
-/// A call that is to be carried out again, and does not come to be judged for so long, keeps no entries out any more.
-const AGAIN_MS: u64 = 200;
 
 /// What becomes of a call before it is carried out.
 pub enum Judged {
@@ -52,8 +49,9 @@ pub struct HomeSide {
     /// The last one that has.
     committed: Dix,
     waiting: WaitingCalls,
-    /// Calls that are to be carried out again, and when that was said.
-    told: BTreeMap<CallId, Moment>,
+    told: ToldCalls,
+    /// Calls that were told, and that another group answers: the next step tells the machine.
+    sent_on: Vec<CallId>,
     /// Asks to be evaluated in a turn of the writer.
     asks: Vec<Ask>,
 }
@@ -70,7 +68,8 @@ impl HomeSide {
             uncommitted: VecDeque::new(),
             committed: applied.dix,
             waiting: WaitingCalls::default(),
-            told: BTreeMap::new(),
+            told: ToldCalls::default(),
+            sent_on: Vec::new(),
             asks: Vec::new(),
         }
     }
@@ -112,7 +111,9 @@ impl HomeSide {
             return Judged::Behind(reply);
         }
         let name = name_of(call);
-        self.told.remove(&name);
+        self.told.remove(name);
+        // A copy of a call that was sent on: this one may wait.
+        self.sent_on.retain(|sent_on| *sent_on != name);
         let mut seen = Vec::new();
         let verdict = match self.home.begin(now) {
             Err(_) => self.home.wait(now, name),
@@ -133,6 +134,14 @@ impl HomeSide {
             Verdict::Refused => Judged::Full(reply),
             Verdict::Again => unreachable!("nothing can have been applied since the call began"),
         }
+    }
+
+    /// Another group answers this call. True: it was to be carried out again here, and a step is due, by which nothing is kept out for it.
+    pub fn forget(&mut self, call: &Call) -> bool {
+        let name = name_of(call);
+        let was_told = self.told.remove(name);
+        self.sent_on.extend(was_told.then_some(name));
+        was_told
     }
 
     /// Answers the asks that wait, on this tree, which is locked in the writer's turn.
@@ -170,7 +179,7 @@ impl HomeSide {
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.home.note_own_lease(lease_end);
-        let inputs = match input {
+        let mut inputs: Vec<home::Input> = match input {
             Input::FromRoot(messages) => {
                 // As if entries had got lost: the root group sends them again, and does not wait for a group that does not keep up.
                 let is_behind = self.to_apply.len() > TO_APPLY_MAX;
@@ -189,13 +198,8 @@ impl HomeSide {
             }
             Input::Root(_) | Input::FromHome(..) => return,
         };
-        while let Some(name) =
-            self.told.iter().find(|(_, since)| now.ms_since(**since) > AGAIN_MS).map(|(name, _)| *name)
-        {
-            self.told.remove(&name);
-            let effects = self.home.step(now, home::Input::Forget(name));
-            self.carry_out(now, effects, send, after);
-        }
+        let over = self.told.take_late(now).into_iter().chain(self.sent_on.drain(..));
+        inputs.extend(over.map(home::Input::Forget));
         let received = self.home.last_received();
         let effects = self.home.step_all(now, inputs);
         points::pass_if(Point::HomeReceived, || self.home.last_received() > received);
@@ -213,7 +217,7 @@ impl HomeSide {
             after.again.extend(self.waiting.take(name));
         }
         for name in refused {
-            self.told.remove(&name);
+            self.told.remove(name);
             after.refused.extend(self.waiting.take(name));
         }
         // Those of this step are all that are wanted.
@@ -243,3 +247,6 @@ impl HomeSide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ mod step;
 mod waiting;
 
 pub use asked::Known;
-pub use drive::{apply, carry_on, connect, pump, run};
+pub use drive::{apply, carry_on, connect, forget, pump, run};
 pub use home_side::Judged;
 pub use root_side::op_of;
 pub use side::{AnswerLater, Directories};

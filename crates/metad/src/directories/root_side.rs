@@ -182,9 +182,8 @@ impl RootSide {
 
     pub fn step(&mut self, now: Moment, lease_end: Moment, input: Input, send: Send<'_>, after: &mut After) {
         self.root.note_own_lease(lease_end);
-        for op in self.asked.take_late(now) {
-            self.root.give_up(op);
-        }
+        let late = self.asked.take_late(now);
+        late.iter().for_each(|op| self.root.give_up(*op));
         let effects = match input {
             Input::Root(input) => self.root.step(now, input),
             Input::FromHome(from, messages) => {
@@ -198,6 +197,8 @@ impl RootSide {
                     points::pass(Point::RootCommitted);
                     self.root.step(now, root::Input::Committed(dix))
                 }
+                // Homes hear of what was given up.
+                None if !late.is_empty() => self.root.step(now, root::Input::Tick),
                 None => return,
             },
             Input::FromRoot(_) => return,

@@ -48,7 +48,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
 
 /// The messages before the first one that cannot be read, and why that one cannot.
 fn decode_all<M, E>(messages: Vec<Bytes>, decode: impl Fn(Bytes) -> Result<M, E>) -> (Vec<M>, Option<E>) {
-    let mut read = Vec::with_capacity(messages.len());
+    let mut read = Vec::new();
     for message in messages {
         match decode(message) {
             Ok(message) => read.push(message),

@@ -114,6 +114,14 @@ impl Directories {
         }
     }
 
+    /// Another group answers this call. True: a step is due.
+    pub(super) fn forget(&self, call: &Call) -> bool {
+        match &mut *self.side.lock() {
+            Side::Home(home) => home.forget(call),
+            _ => false,
+        }
+    }
+
     /// In the root group: whether the operation of this call has asked homes, and what these have told. No other group asks homes.
     pub fn know(&self, call: &Call, reply: Replier) -> Known {
         match &mut *self.side.lock() {

@@ -1,6 +1,6 @@
 //! The way of one call to another group.
 
-use crate::{core::Core, forward};
+use crate::{core::Core, directories, forward};
 use base::GroupId;
 use rpc::{Call, Replier};
 use serving::admission;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// Another group answers the call.
 pub fn send_on(core: &Arc<Core>, group: GroupId, call: Call, reply: Replier) {
+    directories::forget(&core.partition, &call);
     if call.is_forwarded {
         // The door sends it on.
         return reply.error(forward::of_group(group));

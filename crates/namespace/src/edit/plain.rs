@@ -22,7 +22,7 @@ pub(crate) fn decode<B: Field>(bytes: &[u8]) -> Result<B, DecodeError> {
     Ok(body)
 }
 
-/// Whether an edit without dues takes a snapshot, by the number of its kind. One that cannot be read may do that.
+/// Whether an edit without dues takes a snapshot, by the number of its kind. One whose kind cannot be read may do that.
 pub(crate) fn takes_snapshot(bytes: &[u8]) -> bool {
     let mut input = Reader::new(bytes);
     let kind = pass_head(&mut input).and_then(|()| input.byte());
