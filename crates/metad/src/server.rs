@@ -89,11 +89,11 @@ const CALLS_A_TASK: usize = 256;
 /// Answers calls that have waited, on tasks of their own: it may be asked to under locks.
 fn answer_later(core: &Arc<Core>) -> directories::AnswerLater {
     let (answering, runtime) = (Arc::downgrade(core), tokio::runtime::Handle::current());
-    Box::new(move |mut calls| {
+    Box::new(move |calls| {
         let Some(core) = answering.upgrade() else { return };
-        while !calls.is_empty() {
-            let (core, rest) = (core.clone(), calls.split_off(calls.len().min(CALLS_A_TASK)));
-            let some = std::mem::replace(&mut calls, rest);
+        let mut calls = calls.into_iter().peekable();
+        while calls.peek().is_some() {
+            let (core, some) = (core.clone(), calls.by_ref().take(CALLS_A_TASK).collect::<Vec<_>>());
             drop(runtime.spawn(async move {
                 for (call, reply) in some {
                     (core.answer)(&core, call, reply);

@@ -1,6 +1,6 @@
 //! Ordered operations of the root group that wait for what homes tell.
 
-use super::waiting::COPIES_MAX;
+use super::{awaited::Awaited, waiting::COPIES_MAX};
 use base::{GroupId, Moment};
 use dirlog::{
     OpId,
@@ -8,7 +8,7 @@ use dirlog::{
 };
 use namespace::questions::{self, Question, Told};
 use rpc::{Call, Replier};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// An operation whose facts were told, and that is not planned within this time, gives up what homes hold for it.
 const PLAN_MS: u64 = 5_000;
@@ -19,16 +19,21 @@ struct Asked {
     calls: Vec<(Call, Replier)>,
     /// By home.
     questions: BTreeMap<GroupId, Vec<Question>>,
-    /// What homes have told, and when: the operation is to be planned with that.
-    told: Option<(Told, Moment)>,
+    /// What homes have told: the operation is to be planned with that.
+    told: Option<Told>,
 }
 
 /// All of them.
-#[derive(Default)]
 pub struct AskedOps {
     ops: BTreeMap<OpId, Asked>,
-    /// The operations that homes have told all, in the order in which that was, and some that are over.
-    told: VecDeque<(Moment, OpId)>,
+    /// The operations that homes have told all, and whose calls are to come.
+    told: Awaited<OpId>,
+}
+
+impl Default for AskedOps {
+    fn default() -> Self {
+        Self { ops: BTreeMap::new(), told: Awaited::new(PLAN_MS) }
+    }
 }
 
 /// Whether the operation of a call has asked homes, and what these have told.
@@ -74,6 +79,7 @@ impl AskedOps {
     ) -> Option<(Call, Replier)> {
         let Some(asked) = self.ops.get_mut(&op) else { return Some((call, reply)) };
         asked.told = None;
+        self.told.remove(op);
         if let Some(questions) = questions {
             asked.questions = questions;
         }
@@ -85,7 +91,7 @@ impl AskedOps {
     pub fn know(&mut self, op: OpId, call: &Call, reply: Replier) -> Known {
         match self.ops.get_mut(&op) {
             None => Known::New(reply),
-            Some(Asked { told: Some((told, _)), .. }) => Known::Told(told.clone(), reply),
+            Some(Asked { told: Some(told), .. }) => Known::Told(told.clone(), reply),
             Some(asked) if asked.calls.len() >= COPIES_MAX => Known::Full(reply),
             Some(asked) => {
                 asked.calls.push((call.clone(), reply));
@@ -104,8 +110,8 @@ impl AskedOps {
         if !is_whole {
             return None;
         }
-        asked.told = Some((told, now));
-        self.told.push_back((now, op));
+        asked.told = Some(told);
+        self.told.insert(op, now);
         Some(std::mem::take(&mut asked.calls))
     }
 
@@ -116,24 +122,14 @@ impl AskedOps {
 
     /// The operation is over. Returns the calls that wait for it.
     pub fn end(&mut self, op: OpId) -> Vec<(Call, Replier)> {
+        self.told.remove(op);
         self.ops.remove(&op).map_or_else(Vec::new, |asked| asked.calls)
     }
 
     /// Operations whose facts were told long ago: their calls have not come.
     pub fn take_late(&mut self, now: Moment) -> Vec<OpId> {
-        let mut late = Vec::new();
-        while let Some((told_at, op)) = self.told.front().copied() {
-            let is_of_then = |asked: &Asked| asked.told.as_ref().is_some_and(|(_, at)| *at == told_at);
-            let waits = self.ops.get(&op).is_some_and(is_of_then);
-            if waits && now.ms_since(told_at) <= PLAN_MS {
-                break;
-            }
-            self.told.pop_front();
-            if waits {
-                self.ops.remove(&op);
-                late.push(op);
-            }
-        }
+        let late = self.told.take_late(now);
+        late.iter().for_each(|op| _ = self.ops.remove(op));
         late
     }
 

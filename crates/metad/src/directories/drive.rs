@@ -70,7 +70,8 @@ pub fn pump(partition: &Arc<Partition>) {
     }
 }
 
-/// Another group answers this call. If it has waited here, entries are kept out until it is carried out again, which is not to come.
+/// This group sends the call on to another one. If the call has waited here, the machine keeps later entries out until it comes again: now it hears
+/// that the call does not.
 pub fn forget(partition: &Arc<Partition>, call: &Call) {
     if partition.directories.forget(call) {
         step(partition, Input::Tick);

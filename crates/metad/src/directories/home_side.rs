@@ -2,8 +2,9 @@
 //! root group that the writer has still to answer, and the calls that the machine has put off.
 
 use super::{
+    awaited::Awaited,
     step::{After, Input, Send, Shown, settings},
-    waiting::{ToldCalls, WaitingCalls, name_of},
+    waiting::{WaitingCalls, name_of},
 };
 use crate::points::{self, Point};
 use base::{
@@ -25,6 +26,9 @@ use std::collections::VecDeque;
 
 /// With more entries than this waiting for the writer, no further ones are received.
 const TO_APPLY_MAX: usize = 2_000;
+
+/// A call that is to be carried out again, and does not come to be judged for so long, keeps no entries out any more.
+const AGAIN_MS: u64 = 200;
 
 /// What becomes of a call before it is carried out.
 pub enum Judged {
@@ -49,7 +53,8 @@ pub struct HomeSide {
     /// The last one that has.
     committed: Dix,
     waiting: WaitingCalls,
-    told: ToldCalls,
+    /// Calls that are to be carried out again. The machine keeps later entries out until they have been judged.
+    told: Awaited<CallId>,
     /// Calls that were told, and that another group answers: the next step tells the machine.
     sent_on: Vec<CallId>,
     /// Asks to be evaluated in a turn of the writer.
@@ -68,7 +73,7 @@ impl HomeSide {
             uncommitted: VecDeque::new(),
             committed: applied.dix,
             waiting: WaitingCalls::default(),
-            told: ToldCalls::default(),
+            told: Awaited::new(AGAIN_MS),
             sent_on: Vec::new(),
             asks: Vec::new(),
         }
@@ -134,6 +139,11 @@ impl HomeSide {
             Verdict::Refused => Judged::Full(reply),
             Verdict::Again => unreachable!("nothing can have been applied since the call began"),
         }
+    }
+
+    /// Whether calls are to be carried out again that have not come.
+    pub fn awaits_calls(&self) -> bool {
+        !self.told.is_empty()
     }
 
     /// Another group answers this call. True: it was to be carried out again here, and a step is due, by which nothing is kept out for it.

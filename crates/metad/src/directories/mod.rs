@@ -11,6 +11,7 @@
 //! - [`links`]: the way of messages to the actives of other groups; [`service`]: takes theirs.
 
 mod asked;
+mod awaited;
 mod drive;
 mod home_side;
 mod links;

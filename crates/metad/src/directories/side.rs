@@ -29,6 +29,8 @@ pub struct Directories {
     side: Mutex<Side>,
     /// There is something to step: false in a cluster of one group.
     is_used: AtomicBool,
+    /// A home awaits calls that have waited. Asked by each call that is sent on, without the machine's lock.
+    awaits_calls: AtomicBool,
     pub(super) links: OnceLock<Links>,
     /// Answers calls that have waited here, on a thread of its own.
     pub(super) answer: OnceLock<AnswerLater>,
@@ -116,6 +118,10 @@ impl Directories {
 
     /// Another group answers this call. True: a step is due.
     pub(super) fn forget(&self, call: &Call) -> bool {
+        // A call that is awaited was given out by a step, which has said so before.
+        if !self.awaits_calls.load(Ordering::Acquire) {
+            return false;
+        }
         match &mut *self.side.lock() {
             Side::Home(home) => home.forget(call),
             _ => false,
@@ -236,7 +242,10 @@ impl Directories {
         match &mut *side {
             Side::Idle | Side::Stuck(_) => return None,
             Side::Root(root) => root.step(now, lease_end, input, &send, &mut after),
-            Side::Home(home) => home.step(now, lease_end, input, &send, &mut after),
+            Side::Home(home) => {
+                home.step(now, lease_end, input, &send, &mut after);
+                self.awaits_calls.store(home.awaits_calls(), Ordering::Release);
+            }
         }
         Some(after)
     }
