@@ -62,13 +62,13 @@ pub async fn run(
 }
 
 /// How often a store in use is tried again by the process that used it itself.
-const TRIES: u32 = 200;
+pub(crate) const TRIES: u32 = 200;
 /// And by a new one: a killed process of many gigabytes may not be gone yet, but another server in this directory
 /// is to be told soon.
 const FIRST_TRIES: u32 = 20;
 
 /// Waits for the server before to let go of its store: a call may still be on its way out of it.
-async fn start(env: &Env, config: &MetaConfig, tries: u32) -> Result<MetaServer, StartError> {
+pub(crate) async fn start(env: &Env, config: &MetaConfig, tries: u32) -> Result<MetaServer, StartError> {
     let mut tried = 0;
     loop {
         match MetaServer::start(env.clone(), config.clone()).await {

@@ -1,7 +1,7 @@
 //! A server whose retry cache has forgotten a call, and its journal.
 
 use super::Older;
-use crate::{GroupConfig, MetaConfig, MetaServer, partition::turn::Turn};
+use crate::{GroupConfig, MetaConfig, MetaServer, partition::turn::Turn, run};
 use base::{CallId, CallOrigin, ClientId, FsError};
 use env::Env;
 use namespace::{AccessPolicy, Edit, Limits, Origin, Planned, RETRY_WINDOW_MS, Reply, RetryLookup, ops};
@@ -34,16 +34,7 @@ fn config(directory: &Path) -> MetaConfig {
 }
 
 async fn start(directory: &Path) -> (MetaServer, Client) {
-    let begun = std::time::Instant::now();
-    let server = loop {
-        match MetaServer::start(Env::production(), config(directory)).await {
-            // A task of the server that ran before ends a moment after it, and lets go of the store.
-            Err(error) if error.is_in_use() && begun.elapsed() < Duration::from_secs(10) => {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            started => break started.unwrap(),
-        }
-    };
+    let server = run::start(&Env::production(), &config(directory), run::TRIES).await.unwrap();
     let options = ClientOptions { client_id: Some(CLIENT), ..ClientOptions::default() };
     let client = Client::connect(server.rpc_address(), proto::protocol::CLIENT_NAMENODE, "alice", options);
     (server, client)
