@@ -174,7 +174,7 @@ mod tests {
     fn log(count: u64) -> DirectoryLog {
         let mut log = DirectoryLog::default();
         for number in 1..=count {
-            let payload = bytes::Bytes::copy_from_slice(&number.to_le_bytes());
+            let payload = Bytes::copy_from_slice(&number.to_le_bytes());
             log.push(Entry::after(log.end, Epoch(1), None, Arc::new([]), payload), false);
         }
         log

@@ -138,11 +138,11 @@ impl Holds {
     pub fn is_consistent(&self) -> Result<(), String> {
         let of_holds: BTreeMap<Mark, AskId> =
             self.holds.iter().flat_map(|(ask, hold)| hold.marks.iter().map(|mark| (*mark, *ask))).collect();
-        match self.untold.iter().all(|ask| self.holds.contains_key(ask)) {
-            true if of_holds == self.marks => Ok(()),
-            true => Err("marks are held by nobody".to_owned()),
-            false => Err("a hold that does not stand is to be told".to_owned()),
+        if of_holds != self.marks {
+            return Err("marks are held by nobody".to_owned());
         }
+        let stand = self.untold.iter().all(|ask| self.holds.contains_key(ask));
+        if stand { Ok(()) } else { Err("a hold that does not stand is to be told".to_owned()) }
     }
 }
 
