@@ -131,7 +131,7 @@ groups: build setup-test
 	scripts/setup-jobs $(HADOOP)
 	tests/contract/run --clover $(BUILD)/release/clover --groups 3 --work target/contract-groups $(CONTRACT)
 	tests/random-ops/run --clover $(BUILD)/release/clover --groups 3 --work target/random-ops-groups --seed $(or $(SEED),1) --steps $(or $(STEPS),5000) $(OPS)
-	tests/contract/run-shell --clover $(BUILD)/release/clover --groups 3 --work target/shell-contract-groups $(CONTRACT)
+	tests/contract/run-shell --clover $(BUILD)/release/clover --groups 3 --work target/shell-contract-groups
 	tests/jobs/run --clover $(BUILD)/release/clover --hadoop $(HADOOP) --groups 3 --work target/jobs-groups $(JOBS)
 
 # A minute of it, as CI runs it.
