@@ -26,6 +26,10 @@ pub enum Broken {
     OrdersForgotten,
     /// An order to delete goes out as it was decided, though another replica may have been lost since.
     OrdersNotReconsidered,
+    /// A data server may leave service as soon as one lap has looked at its blocks: that some of them need it is not minded.
+    LeavingNotAwaited,
+    /// Replicas on data servers that leave service count as if they were to stay.
+    LeavingCounts,
 }
 
 /// The rules that a server keeps: all of them, but in tests.

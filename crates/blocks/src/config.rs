@@ -8,6 +8,12 @@ use std::collections::BTreeMap;
 pub struct Config {
     /// Replicas that must be reported before a block counts as written (`dfs.namenode.replication.min`).
     pub min_replication: u16,
+    /// Replicas that must be in service of each block of a server before it may be away for maintenance
+    /// (`dfs.namenode.maintenance.replication.min`).
+    pub maintenance_replication: u16,
+    /// The replication of new files that ask for none (`dfs.replication`). No more replicas in service are waited for when a
+    /// server is decommissioned.
+    pub default_replication: u16,
     /// How often data servers say that they live (`dfs.heartbeat.interval`).
     pub heartbeat_interval_ms: u64,
     /// How often HDFS looks for dead servers (`dfs.namenode.heartbeat.recheck-interval`); it enters the
@@ -60,6 +66,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             min_replication: 1,
+            maintenance_replication: 1,
+            default_replication: 3,
             heartbeat_interval_ms: 3_000,
             recheck_interval_ms: 300_000,
             stale_interval_ms: 30_000,

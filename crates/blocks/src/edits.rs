@@ -73,7 +73,7 @@ impl BlockMap {
         self.take_finalized(slot, block);
         self.take_postponed(block.id, now);
         if self.arena.record(slot).state() == BlockState::Committed
-            && self.count(slot).live >= self.min_replication()
+            && self.count(slot).usable() >= self.min_replication()
         {
             self.promote(slot, now);
         }
@@ -128,7 +128,8 @@ impl BlockMap {
             self.pass_pipeline(slot, &construction.targets);
             let held: Vec<u32> =
                 self.arena.places(slot).iter().map(|place| self.storages.get(place).server).collect();
-            let targets = construction.targets.into_iter().filter(|place| self.storages.is_live(*place));
+            let targets =
+                construction.targets.into_iter().filter(|place| self.storages.get(*place).is_present());
             let servers = targets.map(|place| self.storages.get(place).server);
             let awaited = servers.filter(|server| !held.contains(server));
             let deadline = now.plus_ms(self.config.pending_timeout_ms);
@@ -150,7 +151,8 @@ impl BlockMap {
             self.remove_place(slot, place);
         }
         let old = *self.arena.record(slot);
-        let places = self.good_places(slot);
+        let mut places = self.good_places(slot);
+        places.retain(|place| self.storages.get(*place).is_present());
         let given = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
         construction.targets = if given.is_empty() { places.clone() } else { given };

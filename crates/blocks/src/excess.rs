@@ -1,6 +1,6 @@
 //! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
 
-use crate::{map::BlockMap, newcomers::Trial, words::BlockState};
+use crate::{broken::Broken, map::BlockMap, newcomers::Trial, words::BlockState};
 use base::BlockId;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -50,7 +50,7 @@ impl BlockMap {
     pub(crate) fn trim(&mut self, slot: u32, wanted: usize, hint: Option<u32>) {
         let record = *self.arena.record(slot);
         assert_eq!(record.state(), BlockState::Complete, "only complete blocks lose superfluous replicas");
-        let mut kept: Vec<u32> = self.good_places(slot);
+        let mut kept: Vec<u32> = self.places_in_service(slot);
         while kept.len() > wanted {
             let goes = self.superfluous(&kept, hint);
             let place = kept.swap_remove(goes);
@@ -75,6 +75,15 @@ impl BlockMap {
                 && !self.redundancy.excess.contains(id, *place)
         };
         self.arena.places(slot).iter().filter(good).collect()
+    }
+
+    /// Those of them that are on servers in service: only these count, and only these may be superfluous.
+    pub(crate) fn places_in_service(&self, slot: u32) -> Vec<u32> {
+        let mut places = self.good_places(slot);
+        if !self.config.rules.break_rule(Broken::LeavingCounts) {
+            places.retain(|place| self.storages.get(*place).admin_state.is_in_service());
+        }
+        places
     }
 
     /// The replica of `kept` that should go: one of a newcomer, if there is one; of those that remain one from a rack

@@ -9,11 +9,12 @@
 //! neither paths nor the wire. It must never know the namespace (a block's file is a number to it), sockets or
 //! protobuf.
 //!
-//! The methods of [`BlockMap`] are of four kinds:
+//! The methods of [`BlockMap`] are of five kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
 //!   `set_replication`, `remove`, `set_unknown_replicas`;
 //! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
+//! - **told by operators**: `order_admin_state`, and the settings of [`Config`];
 //! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
 //!
@@ -25,6 +26,7 @@
 //! storage. When a storage's blocks are needed (its server died, or its report lacks something), a sweep over the
 //! pages finds them, a slice at a time.
 
+pub mod admin_state;
 pub mod config;
 pub mod server;
 pub mod words;
@@ -42,6 +44,7 @@ mod held;
 mod incremental_report;
 mod late_words;
 mod leadership;
+mod leaving;
 mod map;
 mod membership;
 mod newcomers;
@@ -67,6 +70,7 @@ mod takeover;
 mod unknown;
 mod waiting;
 
+pub use admin_state::{AdminOrder, AdminState};
 pub use answering::{Answer, Terms};
 #[cfg(feature = "broken")]
 pub use broken::Broken;

@@ -205,6 +205,7 @@ impl BlockMap {
 
     pub(crate) fn on_safe_mode_ended(&mut self) {
         if self.may_command() {
+            self.doubt_admin_states();
             self.sweeper.request_redundancy();
         }
     }

@@ -1,6 +1,7 @@
 //! Data servers come, say that they live, and are lost.
 
 use crate::{
+    admin_state::AdminState,
     broken::Broken,
     contested::Contest,
     map::BlockMap,
@@ -72,7 +73,7 @@ impl BlockMap {
             // All is said anew: what was missing will be there.
             let storage = self.storages.get_mut(place);
             storage.become_stale();
-            (storage.is_incomplete, storage.is_named) = (false, false);
+            (storage.is_incomplete, storage.is_named, storage.is_away) = (false, false, false);
             self.distrust_report(place);
         }
         let server = self.servers.get_mut(index);
@@ -80,6 +81,8 @@ impl BlockMap {
         server.lost_storages.clear();
         self.forget_ordered(index);
         self.begin_trial(index);
+        self.doubt_admin_state(index);
+        self.look_again_for_those_leaving();
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
         Ok(self.servers.get(index).face.clone())
@@ -282,7 +285,8 @@ impl BlockMap {
             return Err(ServerError::TooManyStorages { limit: MAX_STORAGES });
         }
         let report = StorageReport { id: id.into(), storage_type, ..Default::default() };
-        let place = self.storages.add(server, self.servers.get(server).trial, report);
+        let owner = self.servers.get(server);
+        let place = self.storages.add(server, owner.trial, owner.face.admin_state, report);
         self.servers.get_mut(server).storages.push(place);
         Ok(place)
     }
@@ -399,7 +403,10 @@ impl BlockMap {
         let limit = self.config.dead_after_ms();
         let silent = |index: &&u32| now.ms_since(self.servers.get(**index).face.last_heartbeat) > limit;
         for index in self.servers.live().iter().filter(silent).copied().collect::<Vec<_>>() {
-            self.lose_server(index);
+            match self.servers.get(index).face.admin_state.is_maintenance() {
+                true => self.miss_server(index),
+                false => self.lose_server(index),
+            }
         }
     }
 
@@ -415,15 +422,40 @@ impl BlockMap {
 
     /// The server is dead: its replicas no longer count. It stays known.
     fn lose_server(&mut self, index: u32) {
+        self.end_server(index);
+        self.forget_replicas(index);
+    }
+
+    /// The server is dead, and was to be in maintenance: its replicas are remembered, because it will be back.
+    fn miss_server(&mut self, index: u32) {
+        self.end_server(index);
+        for place in self.servers.get(index).storages.clone() {
+            let storage = self.storages.get_mut(place);
+            storage.is_away = true;
+            storage.become_stale();
+            self.distrust_report(place);
+            self.forget_dealings(place);
+        }
+        // What was a source of copies is none now.
+        self.request_sweep();
+        self.sweeper.request_redundancy();
+    }
+
+    /// The replicas of a dead server no longer count.
+    pub(crate) fn forget_replicas(&mut self, index: u32) {
+        for place in self.servers.get(index).storages.clone() {
+            self.retire(place);
+        }
+    }
+
+    /// The server is dead: nothing is under way there any more.
+    fn end_server(&mut self, index: u32) {
         let address = self.servers.get(index).face.registration.transfer_address();
         self.events.died.push(address);
         self.servers.set_alive(index, false);
         // The server is not heard again before it has registered. By then it has carried out its orders, or dropped them.
         self.servers.get_mut(index).deletions.clear();
         self.servers.get_mut(index).ordered.clear();
-        for place in self.servers.get(index).storages.clone() {
-            self.retire(place);
-        }
         self.constructions.forget_leader(index);
         self.newcomers.forget_server(index);
         let server = self.servers.get_mut(index);
@@ -452,6 +484,7 @@ impl BlockMap {
                 self.events.died.retain(|died| *died != address);
             }
         }
+        self.forget_replicas(index);
         self.servers.remove(index);
     }
 
@@ -472,6 +505,11 @@ impl BlockMap {
         if owner.lost_storages.len() < MAX_STORAGES {
             owner.lost_storages.push(name);
         }
+        self.forget_dealings(place);
+    }
+
+    /// Forgets all that is under way at a storage.
+    fn forget_dealings(&mut self, place: u32) {
         self.constructions.forget_place(place);
         self.postponed.forget_place(place);
         self.unknown.held.forget_place(place);
@@ -489,6 +527,8 @@ fn new_face(registration: Registration, rack: Arc<str>, now: Moment) -> DataServ
         registration: Arc::new(registration),
         rack,
         alive: false,
+        admin_state: AdminState::InService,
+        blocks_in_need: 0,
         last_heartbeat: now,
         last_report: Moment::default(),
         capacity: 0,

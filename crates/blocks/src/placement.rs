@@ -83,7 +83,7 @@ impl BlockMap {
         let mut wish = Wish {
             block: None,
             // A server takes one replica: what is asked for beyond that must cost nothing, whatever the number.
-            count: placement.replication.min(self.servers.live().len()),
+            count: placement.replication.min(self.servers.in_service().len()),
             block_size: placement.block_size,
             writer: placement
                 .writer
@@ -100,7 +100,7 @@ impl BlockMap {
         {
             let own = std::mem::take(own);
             let elsewhere =
-                self.servers.live().iter().any(|at| !own.contains(at) && !wish.excluded.contains(at));
+                self.servers.in_service().iter().any(|at| !own.contains(at) && !wish.excluded.contains(at));
             wish.excluded.extend(if elsewhere { own } else { Vec::new() });
         }
         let origin = wish.writer.clone();
@@ -162,8 +162,8 @@ impl BlockMap {
     }
 
     fn limits(&self, wish: &Wish, strict: bool, now: Moment, needed: Vec<StorageType>) -> Limits {
-        let live = self.servers.live();
-        let total = (wish.count + wish.existing.len()).min(live.len());
+        let servers = self.servers.in_service();
+        let total = (wish.count + wish.existing.len()).min(servers.len());
         let per_rack = match self.servers.rack_count() {
             0 | 1 => usize::MAX,
             racks => total.saturating_sub(1) / racks + 2,
@@ -220,24 +220,25 @@ impl BlockMap {
 
     fn choose_in(&mut self, scope: Scope, wish: &Wish, limits: &Limits, chosen: &[u32]) -> Option<u32> {
         if let Scope::On(rack) = &scope {
-            let candidates = self.servers.live_on_rack(rack).to_vec();
+            let candidates = self.servers.in_service_on_rack(rack).to_vec();
             return self.choose_among(candidates, wish, limits, chosen);
         }
         let is_in = |map: &Self, server: u32| match &scope {
             Scope::NotOn(rack) => map.servers.get(server).face.rack != *rack,
             _ => true,
         };
-        let count = self.servers.live().len();
+        let count = self.servers.in_service().len();
         if count == 0 || (matches!(scope, Scope::NotOn(_)) && self.servers.rack_count() < 2) {
             return None;
         }
         for _ in 0..DRAWS {
-            let server = self.servers.live()[self.random.below(count)];
+            let server = self.servers.in_service()[self.random.below(count)];
             if is_in(self, server) && self.will_do(server, wish, limits, chosen) {
                 return self.storage_on(server, wish, limits);
             }
         }
-        let candidates = self.servers.live().iter().copied().filter(|server| is_in(self, *server)).collect();
+        let candidates =
+            self.servers.in_service().iter().copied().filter(|server| is_in(self, *server)).collect();
         self.choose_among(candidates, wish, limits, chosen)
     }
 
@@ -271,7 +272,8 @@ impl BlockMap {
         if self.servers.get(server).trial == Trial::Doubted {
             return false;
         }
-        if !face.alive || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
+        let may_take = face.alive && face.admin_state.is_in_service();
+        if !may_take || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
             return false;
         }
         if limits.strict && (self.is_stale(face, limits.now) || f64::from(face.xceivers) > limits.xceivers) {

@@ -1,6 +1,7 @@
 //! Questions about a block: where it can be read, and what is known of its replicas.
 
 use crate::{
+    admin_state::AdminState,
     map::BlockMap,
     newcomers::Trial,
     random::Random,
@@ -20,6 +21,10 @@ enum Distance {
     Newcomer,
     /// Its server has been silent for a while.
     Stale,
+    /// Its server will be off for a while soon.
+    EnteringMaintenance,
+    /// Its server may be off at any moment, for good.
+    Decommissioned,
 }
 
 impl BlockMap {
@@ -43,7 +48,9 @@ impl BlockMap {
     pub fn has_place(&self, id: BlockId) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         match self.arena.record(slot).state() {
-            BlockState::Complete => self.arena.places(slot).iter().any(|place| self.storages.is_live(place)),
+            BlockState::Complete => {
+                self.arena.places(slot).iter().any(|place| self.storages.get(place).is_readable())
+            }
             _ => !self.constructed_places(slot).is_empty(),
         }
     }
@@ -52,7 +59,7 @@ impl BlockMap {
     fn readable_places(&self, slot: u32) -> (Vec<u32>, bool) {
         let id = self.arena.record(slot).id();
         let live: Vec<u32> =
-            self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
+            self.arena.places(slot).iter().filter(|place| self.storages.get(*place).is_readable()).collect();
         let good: Vec<u32> =
             live.iter().copied().filter(|place| !self.redundancy.corrupt.contains(id, *place)).collect();
         if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
@@ -70,7 +77,7 @@ impl BlockMap {
             }
         }
         places.retain(|place| {
-            self.storages.is_live(*place) && !self.redundancy.corrupt.contains(record.id(), *place)
+            self.storages.get(*place).is_present() && !self.redundancy.corrupt.contains(record.id(), *place)
         });
         let is_reported = |place| {
             self.arena.places(slot).as_slice().contains(&place)
@@ -94,7 +101,11 @@ impl BlockMap {
         let distance = |place: u32| {
             let server = self.storages.get(place).server;
             let face = &self.servers.get(server).face;
-            if self.is_stale(face, now) {
+            if face.admin_state == AdminState::Decommissioned {
+                Distance::Decommissioned
+            } else if face.admin_state == AdminState::EnteringMaintenance {
+                Distance::EnteringMaintenance
+            } else if self.is_stale(face, now) {
                 Distance::Stale
             } else if self.storages.get(place).trial != Trial::Passed {
                 Distance::Newcomer
@@ -113,7 +124,7 @@ impl BlockMap {
     pub fn facts(&self, id: BlockId) -> Option<Facts> {
         let slot = self.arena.find(id)?;
         let record = self.arena.record(slot);
-        let live = self.count(slot).live;
+        let live = self.count(slot).usable();
         let replicas = self.constructions.get(id).map_or(&[][..], |it| &it.replicas);
         Some(Facts {
             block: record.block(),

@@ -2,6 +2,8 @@
 //! when it has too few replicas, and trimmed when it has too many; copies are ordered from the queue at every tick.
 
 use crate::{
+    admin_state::AdminState,
+    broken::Broken,
     map::{BlockMap, LastAllocated},
     newcomers::Trial,
     placement::Wish,
@@ -25,13 +27,26 @@ pub struct Count {
     pub proved: usize,
     pub corrupt: usize,
     pub excess: usize,
-    /// One of them is on a storage whose contents are not surely known.
+    /// Good replicas on living servers that are to leave service: they are read, and copied from, and do not count.
+    pub leaving: usize,
+    /// Good replicas on living servers that are decommissioned.
+    pub decommissioned: usize,
+    /// Replicas on servers that are in maintenance, or on the way there: those that are away as well.
+    pub maintained: usize,
+    /// A replica, whether it is good, damaged or superfluous, is on a server that is to leave service.
+    pub is_on_leaving: bool,
+    /// A replica in service is on a storage whose contents are not surely known.
     pub stale: bool,
-    /// One of them is on a newcomer that may still show that it stores it.
+    /// A replica in service is on a newcomer that may still show that it stores it.
     pub on_trial: bool,
 }
 
 impl Count {
+    /// Good replicas that can be read, whether they are to stay or not.
+    pub fn usable(&self) -> usize {
+        self.live + self.leaving
+    }
+
     /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
     /// that may be made up, or gone.
     pub fn is_surely_enough(&self, wanted: usize) -> bool {
@@ -54,18 +69,40 @@ impl BlockMap {
             if !storage.is_known_to_hold(slot) {
                 continue;
             }
-            count.stale |= storage.stale;
-            count.on_trial |= storage.trial == Trial::Open;
+            let state = match self.config.rules.break_rule(Broken::LeavingCounts) {
+                true => AdminState::InService,
+                false => storage.admin_state,
+            };
+            // Only replicas in service are counted on, and only they are chosen to go.
+            count.stale |= storage.stale && state.is_in_service();
+            count.on_trial |= storage.trial == Trial::Open && state.is_in_service();
+            count.is_on_leaving |= storage.admin_state.is_leaving();
             if self.redundancy.corrupt.contains(id, place) {
                 count.corrupt += 1;
             } else if self.redundancy.excess.contains(id, place) {
                 count.excess += 1;
-            } else if storage.trial != Trial::Doubted {
+            } else if storage.trial == Trial::Doubted {
+                continue;
+            } else if state.is_in_service() {
                 count.live += 1;
                 count.proved += usize::from(storage.trial == Trial::Passed);
+            } else {
+                count.maintained += usize::from(state.is_maintenance());
+                count.leaving += usize::from(state.is_leaving() && storage.is_present());
+                count.decommissioned += usize::from(state == AdminState::Decommissioned);
             }
         }
         count
+    }
+
+    /// Replicas in service below which a block is copied. Replicas in maintenance will be back, so they are not made up for, as long as
+    /// a few others are in service.
+    fn needed_in_service(&self, slot: u32, count: &Count) -> usize {
+        let wanted = self.wanted(slot);
+        match count.maintained {
+            0 => wanted,
+            away => wanted.saturating_sub(away).max(self.maintenance_replication().min(wanted)),
+        }
     }
 
     pub(crate) fn wanted(&self, slot: u32) -> usize {
@@ -88,8 +125,10 @@ impl BlockMap {
         if count.live < wanted && count.excess > 0 && self.rescue_excess(slot) {
             count = self.count(slot);
         }
-        if count.live + self.redundancy.pending.servers(id).len() < wanted {
-            self.redundancy.queue.put(id, Priority::of(count.live, count.excess, wanted));
+        self.note_need(slot, &count);
+        if count.live + self.redundancy.pending.servers(id).len() < self.needed_in_service(slot, &count) {
+            let others = count.excess + count.leaving + count.decommissioned + count.maintained;
+            self.redundancy.queue.put(id, Priority::of(count.live, others, wanted));
             self.arena.record_mut(slot).set_queued(true);
             return;
         }
@@ -147,6 +186,9 @@ impl BlockMap {
         for id in self.postponed.overdue(id, stamp, POSTPONED_PER_TICK) {
             self.take_postponed(id, now);
         }
+        if self.may_command() {
+            self.look_after_leaving();
+        }
         if self.may_command() && !self.is_in_grace() {
             self.try_newcomers(now);
             self.order_copies(now, policy_of);
@@ -175,7 +217,8 @@ impl BlockMap {
         let slot = self.arena.find(id).expect("a queued block is in the map");
         let Some(source) = self.source(slot) else { return };
         let pending = self.redundancy.pending.servers(id).to_vec();
-        let missing = self.wanted(slot).saturating_sub(self.count(slot).live + pending.len());
+        let count = self.count(slot);
+        let missing = self.needed_in_service(slot, &count).saturating_sub(count.live + pending.len());
         let held: Vec<u32> =
             self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
@@ -188,7 +231,7 @@ impl BlockMap {
             writer: None,
             excluded,
             favoured: Vec::new(),
-            existing: self.good_places(slot),
+            existing: self.places_in_service(slot),
             policy: StoragePolicy::in_force(policy_of(self.arena.record(slot).inode())),
             is_new_block: false,
         };
@@ -219,13 +262,16 @@ impl BlockMap {
         count.is_surely_enough(self.wanted(slot)) || is_corrupt && count.may_make_room()
     }
 
-    /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer
-    /// only if there is no other.
+    /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer,
+    /// or a server that is decommissioned, only if there is no other.
     fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
         places.retain(|place| {
-            self.storages.get(*place).is_known_to_hold(slot) && !self.redundancy.corrupt.contains(id, *place)
+            let storage = self.storages.get(*place);
+            storage.is_known_to_hold(slot)
+                && storage.is_readable()
+                && !self.redundancy.corrupt.contains(id, *place)
         });
         self.random.shuffle(&mut places);
         let busy = |server: &u32| {
@@ -233,9 +279,11 @@ impl BlockMap {
             server.orders.len() + server.face.transfers_in_progress as usize
         };
         let is_newcomer = |server: &u32| self.servers.get(*server).trial != Trial::Passed;
+        let is_decommissioned =
+            |server: &u32| self.servers.get(*server).face.admin_state == AdminState::Decommissioned;
         let servers = places.iter().map(|place| self.storages.get(*place).server);
         servers
             .filter(|server| busy(server) < self.config.max_transfers_per_server)
-            .min_by_key(|server| (is_newcomer(server), busy(server)))
+            .min_by_key(|server| (is_newcomer(server), is_decommissioned(server), busy(server)))
     }
 }

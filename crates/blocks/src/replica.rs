@@ -223,7 +223,7 @@ impl BlockMap {
             BlockState::Complete => self.evaluate(slot),
             _ if !added => {}
             state => {
-                let reached = self.count(slot).live >= self.min_replication();
+                let reached = self.count(slot).usable() >= self.min_replication();
                 if reached && self.commanding {
                     self.events.newly_safe.push(id);
                 }

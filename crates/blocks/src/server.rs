@@ -1,5 +1,6 @@
 //! A data server as it presents itself, and as readers and reports see it.
 
+use crate::admin_state::AdminState;
 use base::Moment;
 pub use base::StorageType;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ pub struct DataServer {
     pub registration: Arc<Registration>,
     pub rack: Arc<str>,
     pub alive: bool,
+    pub admin_state: AdminState,
+    /// Blocks that the server has to keep until others have them, as far as is known. 0 where it is not to leave service.
+    pub blocks_in_need: u64,
     pub last_heartbeat: Moment,
     /// When a full report of one of its storages was last complete.
     pub last_report: Moment,

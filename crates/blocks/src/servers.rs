@@ -1,6 +1,8 @@
 //! The table of data servers, and the ways to find one.
 
 use crate::{
+    admin_state::AdminState,
+    leaving::Leaving,
     newcomers::{Claims, Trial},
     recovery::RecoveryOrder,
     server::{DataServer, Registration},
@@ -71,6 +73,8 @@ pub struct Server {
     /// that was sent with it shows nothing that an older active may still have deleted either, whatever other answers were
     /// under way.
     pub fenced_lease: u64,
+    /// What is known of it while it is to leave service.
+    pub leaving: Option<Leaving>,
     /// The replicas that were deleted, or would be, because their blocks are unknown.
     pub share: Share,
 }
@@ -88,7 +92,9 @@ pub struct Servers {
     by_host: BTreeMap<Arc<str>, Vec<u32>>,
     /// The living servers, in no meaningful order.
     live: Vec<u32>,
-    live_by_rack: BTreeMap<Arc<str>, Rack>,
+    /// Those of them that are in service, which new replicas may go to.
+    in_service: Vec<u32>,
+    in_service_by_rack: BTreeMap<Arc<str>, Rack>,
 }
 
 impl Servers {
@@ -125,18 +131,23 @@ impl Servers {
         &self.live
     }
 
-    pub fn live_on_rack(&self, rack: &str) -> &[u32] {
-        self.live_by_rack.get(rack).map_or(&[], Vec::as_slice)
+    pub fn in_service(&self) -> &[u32] {
+        &self.in_service
     }
 
+    pub fn in_service_on_rack(&self, rack: &str) -> &[u32] {
+        self.in_service_by_rack.get(rack).map_or(&[], Vec::as_slice)
+    }
+
+    /// Of the servers in service.
     pub fn mean_xceivers(&self) -> f64 {
-        let sum: f64 = self.live.iter().map(|index| f64::from(self.get(*index).face.xceivers)).sum();
-        sum / self.live.len().max(1) as f64
+        let sum: f64 = self.in_service.iter().map(|index| f64::from(self.get(*index).face.xceivers)).sum();
+        sum / self.in_service.len().max(1) as f64
     }
 
-    /// Racks with a live server.
+    /// Racks with a server in service.
     pub fn rack_count(&self) -> usize {
-        self.live_by_rack.len()
+        self.in_service_by_rack.len()
     }
 
     /// In order of uuid.
@@ -169,6 +180,7 @@ impl Servers {
             last_asked: None,
             heard_on: None,
             fenced_lease: 0,
+            leaving: None,
             share: Share::default(),
         };
         let index = match self.free.pop() {
@@ -210,17 +222,36 @@ impl Servers {
             return;
         }
         self.face_mut(index).alive = alive;
-        let rack = self.get(index).face.rack.clone();
         if alive {
             self.live.push(index);
-            self.live_by_rack.entry(rack).or_default().push(index);
+        } else {
+            self.live.retain(|held| *held != index);
+        }
+        self.list_in_service(index);
+    }
+
+    pub fn set_admin_state(&mut self, index: u32, state: AdminState) {
+        self.face_mut(index).admin_state = state;
+        self.list_in_service(index);
+    }
+
+    /// Puts the server on the lists of those in service, or takes it from them.
+    fn list_in_service(&mut self, index: u32) {
+        let face = &self.get(index).face;
+        let (rack, belongs) = (face.rack.clone(), face.alive && face.admin_state.is_in_service());
+        if belongs == self.in_service.contains(&index) {
             return;
         }
-        self.live.retain(|held| *held != index);
-        if let Some(members) = self.live_by_rack.get_mut(&rack) {
+        if belongs {
+            self.in_service.push(index);
+            self.in_service_by_rack.entry(rack).or_default().push(index);
+            return;
+        }
+        self.in_service.retain(|held| *held != index);
+        if let Some(members) = self.in_service_by_rack.get_mut(&rack) {
             members.retain(|held| *held != index);
             if members.is_empty() {
-                self.live_by_rack.remove(&rack);
+                self.in_service_by_rack.remove(&rack);
             }
         }
     }

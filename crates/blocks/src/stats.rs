@@ -1,6 +1,7 @@
 //! Numbers for getFsStats, getDatanodeReport and metrics.
 
 use crate::{
+    admin_state::AdminState,
     held::Amount,
     map::BlockMap,
     newcomers::Trial,
@@ -14,6 +15,9 @@ pub enum ServerFilter {
     All,
     Live,
     Dead,
+    DecommissionInProgress,
+    EnteringMaintenance,
+    InMaintenance,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,16 @@ pub struct Stats {
     pub live_servers: u64,
     pub dead_servers: u64,
     pub stale_servers: u64,
+    pub decommission_in_progress: u64,
+    /// Decommissioned servers that are alive, and that are dead.
+    pub decommissioned_live: u64,
+    pub decommissioned_dead: u64,
+    pub entering_maintenance: u64,
+    /// Servers in maintenance that are alive, and that are dead.
+    pub in_maintenance_live: u64,
+    pub in_maintenance_dead: u64,
+    /// The sum over the servers that are to leave service of the blocks that need them.
+    pub blocks_in_need: u64,
     pub xceivers: u64,
     /// Rows of reports dropped since the start: duplicates, unknown blocks, and what the decoder dropped.
     pub dropped_rows: u64,
@@ -72,6 +86,9 @@ impl BlockMap {
             ServerFilter::All => true,
             ServerFilter::Live => face.alive,
             ServerFilter::Dead => !face.alive,
+            ServerFilter::DecommissionInProgress => face.admin_state == AdminState::DecommissionInProgress,
+            ServerFilter::EnteringMaintenance => face.admin_state == AdminState::EnteringMaintenance,
+            ServerFilter::InMaintenance => face.admin_state == AdminState::InMaintenance,
         };
         self.servers.iter().map(|(_, server)| &server.face).filter(|face| is_wanted(face)).cloned().collect()
     }
@@ -121,6 +138,16 @@ impl BlockMap {
     }
 
     fn add_server(&self, stats: &mut Stats, face: &DataServer) {
+        stats.blocks_in_need += face.blocks_in_need;
+        match (face.admin_state, face.alive) {
+            (AdminState::InService, _) => {}
+            (AdminState::DecommissionInProgress, _) => stats.decommission_in_progress += 1,
+            (AdminState::Decommissioned, true) => stats.decommissioned_live += 1,
+            (AdminState::Decommissioned, false) => stats.decommissioned_dead += 1,
+            (AdminState::EnteringMaintenance, _) => stats.entering_maintenance += 1,
+            (AdminState::InMaintenance, true) => stats.in_maintenance_live += 1,
+            (AdminState::InMaintenance, false) => stats.in_maintenance_dead += 1,
+        }
         if !face.alive {
             stats.dead_servers += 1;
             return;
@@ -128,6 +155,10 @@ impl BlockMap {
         stats.live_servers += 1;
         stats.stale_servers += u64::from(self.is_stale(face, self.latest));
         stats.xceivers += u64::from(face.xceivers);
+        if !face.admin_state.is_in_service() {
+            // As in HDFS: nothing can be written there.
+            return;
+        }
         let sums = [
             (&mut stats.capacity, face.capacity),
             (&mut stats.dfs_used, face.dfs_used),

@@ -5,6 +5,7 @@
 //! to another storage.
 
 use crate::{
+    admin_state::AdminState,
     full_report::Report,
     held::Amount,
     newcomers::Trial,
@@ -29,6 +30,10 @@ pub struct Storage {
     pub server: u32,
     /// The trial of its server, which the storage shares.
     pub trial: Trial,
+    /// The admin state of its server, which the storage shares.
+    pub admin_state: AdminState,
+    /// Its server is dead, and is in maintenance or was on the way there: the replicas are remembered, and nobody can read them.
+    pub is_away: bool,
     pub report: StorageReport,
     pub life: Life,
     /// Records that name this storage.
@@ -56,6 +61,16 @@ pub struct Storage {
 }
 
 impl Storage {
+    /// The storage is live and so is its server.
+    pub fn is_present(&self) -> bool {
+        self.is_live() && !self.is_away
+    }
+
+    /// Whether clients are told of replicas there.
+    pub fn is_readable(&self) -> bool {
+        self.is_present() && self.admin_state.is_shown_to_readers()
+    }
+
     pub fn is_live(&self) -> bool {
         matches!(self.life, Life::Live)
     }
@@ -122,7 +137,7 @@ impl Storage {
     }
 
     pub fn can_take(&self, block_size: u64) -> bool {
-        self.is_live() && self.report.state == StorageState::Normal && self.room(block_size) >= block_size
+        self.is_present() && self.report.state == StorageState::Normal && self.room(block_size) >= block_size
     }
 }
 
@@ -145,10 +160,12 @@ impl Storages {
         self.get(index).is_live()
     }
 
-    pub fn add(&mut self, server: u32, trial: Trial, report: StorageReport) -> u32 {
+    pub fn add(&mut self, server: u32, trial: Trial, admin_state: AdminState, report: StorageReport) -> u32 {
         let storage = Storage {
             server,
             trial,
+            admin_state,
+            is_away: false,
             report,
             life: Life::Live,
             blocks: 0,

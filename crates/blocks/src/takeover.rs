@@ -84,6 +84,7 @@ impl BlockMap {
             server.heard_on = None;
             (server.lease, server.fenced_lease) = (None, 0);
         }
+        self.doubt_admin_states();
         if self.is_starting() && self.last_allocated.is_exact {
             let last = &self.last_allocated;
             self.counts.future_bytes = self.postponed.bytes_beyond(last.id, last.stamp);
@@ -111,7 +112,7 @@ impl BlockMap {
 
     /// Storages whose contents are not surely known to this server.
     pub fn stale_storage_count(&self) -> usize {
-        self.storages.iter().filter(|(_, storage)| storage.is_live() && storage.stale).count()
+        self.storages.iter().filter(|(_, storage)| storage.is_present() && storage.stale).count()
     }
 
     pub(crate) fn is_in_grace(&self) -> bool {

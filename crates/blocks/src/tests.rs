@@ -7,6 +7,7 @@ mod forged;
 mod hostile_reports;
 mod knowing;
 mod late_words;
+mod leaving;
 #[cfg(feature = "broken")]
 mod left_out;
 mod lost_storages;

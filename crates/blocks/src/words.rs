@@ -1,6 +1,7 @@
 //! The types that go into a [`crate::BlockMap`] and come out of it.
 
 use crate::{
+    admin_state::AdminState,
     contested::Contest,
     server::{DataServer, StorageReport, StorageType},
 };
@@ -181,6 +182,8 @@ pub struct Events {
     /// Servers that were found dead or came (back) to life, as `ip:port`.
     pub died: Vec<String>,
     pub joined: Vec<String>,
+    /// Servers that may be switched off, as `ip:port`: they are decommissioned, or in maintenance, from now on.
+    pub left_service: Vec<(String, AdminState)>,
     /// Servers that are no newcomers any more, and those that have not shown what they claim to store.
     pub passed: Vec<String>,
     pub doubted: Vec<String>,

@@ -31,6 +31,8 @@ final class Known {
   /** Where several groups hold one namespace (docs/hadoop-differences.md): the end of a file that has moved may be two short blocks instead of one. */
   private static final List<Rule> RULES_OF_GROUPS = List.of(
       rule("[a-z]+: truncate .*", "= true .*", "= false .*"),
+      // Directories are looked at before files, so of several things that refuse another may be named.
+      rule("[a-z]+: diffReport .*", "! .*AccessControlException: Permission denied.*", "! .*AccessControlException: Permission denied.*"),
       // It looks at both paths before it asks for the file that is to move.
       rule("[a-z]+: rename2? .*", "! .*AccessControlException: Permission denied.*", "! .*AccessControlException: Permission denied.*"));
   private static final Pattern SPACE = Pattern.compile(" space \\d+");

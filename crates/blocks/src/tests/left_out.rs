@@ -2,12 +2,12 @@
 //!
 //! `OldClaimsObeyed` is a rule of data servers, and is noticed in the stories of `clover-sim` (`crates/sim/tests/data_servers.rs`).
 
-use super::{cluster::without, forged, late_words, ordered, reconsidered, takeover, unknown};
+use super::{cluster::without, forged, late_words, leaving, ordered, reconsidered, takeover, unknown};
 use crate::Broken;
 
 #[test]
 fn each_rule_that_is_left_out_is_missed() {
-    let stories: [(Broken, fn()); 13] = [
+    let stories: [(Broken, fn()); 15] = [
         (
             Broken::TakeoverTrustsReports,
             takeover::no_replica_is_deleted_before_all_holders_have_reported_to_the_new_active,
@@ -45,6 +45,8 @@ fn each_rule_that_is_left_out_is_missed() {
             Broken::OrdersNotReconsidered,
             reconsidered::an_order_is_not_repeated_while_the_other_replica_is_not_surely_there,
         ),
+        (Broken::LeavingNotAwaited, leaving::a_server_is_not_let_go_while_a_block_needs_it),
+        (Broken::LeavingCounts, leaving::replicas_that_leave_are_no_reason_to_delete_others),
     ];
     let unnoticed: Vec<Broken> =
         stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();

@@ -25,6 +25,7 @@ struct Node {
     /// What it says, in order.
     outbox: VecDeque<Message>,
     remaining: u64,
+    is_off: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -37,6 +38,10 @@ struct Mode {
     takeovers: bool,
     reopens: bool,
     rot: bool,
+    /// Servers are ordered out of service, and back.
+    admin: bool,
+    /// Servers in maintenance are switched off for a while.
+    away: bool,
 }
 
 struct Run {
@@ -127,12 +132,57 @@ impl Run {
 
     fn sure(&self, id: u64) -> Vec<u16> {
         let is_sure = |(_, node): &(&u16, &Node)| {
-            node.disk.contains_key(&id) && !node.rotten.contains(&id) && !node.inbox.contains(&id)
+            node.disk.contains_key(&id)
+                && !node.rotten.contains(&id)
+                && !node.inbox.contains(&id)
+                && !node.is_off
         };
         self.nodes.iter().filter(is_sure).map(|(server, _)| *server).collect()
     }
 
+    fn state(&self, server: u16) -> AdminState {
+        self.cluster.map.server(&uuid(server)).unwrap().admin_state
+    }
+
+    fn sure_in_service(&self, id: u64) -> Vec<u16> {
+        let mut sure = self.sure(id);
+        sure.retain(|server| self.state(*server).is_in_service());
+        sure
+    }
+
+    /// A server that may be switched off is needed by no block.
+    fn check_those_that_left(&mut self) {
+        for (address, state) in self.cluster.map.take_events().left_service {
+            let server = (1..=SERVERS).find(|server| address == format!("{}:9866", ip(*server))).unwrap();
+            self.log.push(format!("{server} is {state:?}"));
+            // Of a copy that the map has not heard of yet, the one that it was made from is needed where that is.
+            for id in self.nodes[&server].disk.keys().filter(|id| self.is_known_on(**id, server)) {
+                let needed = match state {
+                    AdminState::InMaintenance => 1,
+                    _ => usize::from(self.wanted[id]),
+                };
+                let sure = self.sure_in_service(*id);
+                assert!(
+                    sure.len() >= needed,
+                    "block {id}: {server} may go, {sure:?} are sure in service\n{}",
+                    self.story()
+                );
+            }
+        }
+    }
+
+    fn is_known_on(&self, id: u64, server: u16) -> bool {
+        let map = &self.cluster.map;
+        let Some(slot) = map.arena.find(BlockId(id)) else { return false };
+        map.arena.places(slot).iter().any(|place| {
+            map.servers.get(map.storages.get(place).server).face.uuid().as_ref() == uuid(server).as_str()
+        })
+    }
+
     fn heartbeat(&mut self, server: u16, may_be_lost: bool) {
+        if self.nodes[&server].is_off {
+            return;
+        }
         let heartbeat = self.beat(server);
         let commands = self.cluster.speak(server, |map, id, now| map.heartbeat(id, &heartbeat, now)).unwrap();
         let is_lost = may_be_lost && self.random.below(4) == 0;
@@ -151,7 +201,7 @@ impl Run {
                         let is_good = self.nodes[&server].disk.contains_key(&id)
                             && !self.nodes[&server].rotten.contains(&id);
                         self.nodes.get_mut(&server).unwrap().inbox.push_back(id);
-                        let sure = self.sure(id);
+                        let sure = self.sure_in_service(id);
                         let wanted = usize::from(self.wanted[&id]);
                         assert!(
                             !is_good || sure.len() >= wanted,
@@ -175,7 +225,8 @@ impl Run {
                         let may = from.disk.contains_key(&id) && !from.rotten.contains(&id);
                         for target in transfer.targets {
                             let to: u16 = target.server.uuid().trim_start_matches("uuid-").parse().unwrap();
-                            if may && !self.nodes[&to].disk.contains_key(&id) && self.random.below(4) > 0 {
+                            let takes = !self.nodes[&to].disk.contains_key(&id) && !self.nodes[&to].is_off;
+                            if may && takes && self.random.below(4) > 0 {
                                 self.log.push(format!("{id} is copied from {server} to {to}"));
                                 let at = self.random.below(2);
                                 self.nodes.get_mut(&to).unwrap().disk.insert(id, at);
@@ -200,7 +251,8 @@ impl Run {
     }
 
     fn deliver(&mut self, server: u16) {
-        if !self.cluster.map.server(&uuid(server)).is_some_and(|face| face.alive) {
+        let is_alive = self.cluster.map.server(&uuid(server)).is_some_and(|face| face.alive);
+        if !is_alive || self.nodes[&server].is_off {
             return; // It is refused, and registers with its next heartbeat.
         }
         let Some(message) = self.nodes.get_mut(&server).unwrap().outbox.pop_front() else { return };
@@ -260,29 +312,62 @@ impl Run {
                 self.cluster.map.set_replication(BlockId(id), replication, self.cluster.now);
             }
             16 => self.restart(server),
+            18 if self.mode.away => self.switch(server),
             17 | 18 => self.nodes.get_mut(&server).unwrap().remaining = 10 + self.random.below(80) as u64,
             19 if self.mode.moves => self.shift(server, id),
             20 if self.mode.takeovers => self.take_over(),
             21 if self.mode.reopens => self.reopen(id),
             22 if self.mode.rot => self.rot(server, id),
+            23 if self.mode.admin => self.order(server),
             _ => self.time_passes(100),
         }
         self.check();
+    }
+
+    /// A server in maintenance is switched off until it counts as dead, and one that is off is started.
+    fn switch(&mut self, server: u16) {
+        if self.nodes[&server].is_off {
+            self.nodes.get_mut(&server).unwrap().is_off = false;
+            return self.register(server);
+        }
+        if self.state(server) != AdminState::InMaintenance {
+            return;
+        }
+        self.log.push(format!("{server} is switched off"));
+        let node = self.nodes.get_mut(&server).unwrap();
+        node.is_off = true;
+        node.inbox.clear();
+        for _ in 0..25 {
+            self.time_passes(100);
+        }
+    }
+
+    fn order(&mut self, server: u16) {
+        let orders = [AdminOrder::InService, AdminOrder::Decommission, AdminOrder::Maintenance];
+        let order = orders[self.random.below(orders.len())];
+        self.log.push(format!("{server} shall be {order:?}"));
+        self.cluster.map.order_admin_state(&uuid(server), order, self.cluster.now);
     }
 
     fn time_passes(&mut self, ms: u64) {
         // Nobody is taken for dead: what is known of rotten bytes would be forgotten, as in HDFS.
         for server in 1..=SERVERS {
             let heartbeat = self.beat(server);
-            self.cluster.speak(server, |map, id, now| map.take_lifeline(id, &heartbeat, now)).unwrap();
+            if !self.nodes[&server].is_off {
+                self.cluster.speak(server, |map, id, now| map.take_lifeline(id, &heartbeat, now)).unwrap();
+            }
         }
         self.cluster.now = self.cluster.now.plus_ms(ms);
         self.cluster.map.tick(self.cluster.now, &|_| 0);
+        self.check_those_that_left();
         while self.random.below(3) > 0 && self.cluster.map.sweep(2, self.cluster.now) {}
     }
 
     /// A data server starts anew. It loses its queue of orders, and some replicas of blocks that other servers hold as well.
     fn restart(&mut self, server: u16) {
+        if self.nodes[&server].is_off {
+            return;
+        }
         self.nodes.get_mut(&server).unwrap().inbox.clear();
         for id in 1..=BLOCKS {
             let others = self.sure(id).iter().filter(|other| **other != server).count();
@@ -383,6 +468,12 @@ impl Run {
     }
 
     fn settle(&mut self) {
+        for server in 1..=SERVERS {
+            if self.nodes[&server].is_off {
+                self.switch(server);
+            }
+            self.cluster.map.order_admin_state(&uuid(server), AdminOrder::InService, self.cluster.now);
+        }
         for round in 0..60 {
             for server in 1..=SERVERS {
                 for id in self.nodes[&server].rotten.clone() {
@@ -465,8 +556,16 @@ fn play(mode: Mode) {
     }
 }
 
-const SIMPLE: Mode =
-    Mode { lag: false, moves: false, silent: false, takeovers: false, reopens: false, rot: false };
+const SIMPLE: Mode = Mode {
+    lag: false,
+    moves: false,
+    silent: false,
+    takeovers: false,
+    reopens: false,
+    rot: false,
+    admin: false,
+    away: false,
+};
 
 #[test]
 fn orders_that_are_lost_and_servers_that_begin_anew() {
@@ -497,4 +596,16 @@ fn orders_that_are_carried_out_late() {
 #[test]
 fn orders_that_are_carried_out_late_where_replicas_are_moved_without_a_word() {
     play(Mode { moves: true, silent: true, lag: true, ..SIMPLE });
+}
+
+#[test]
+fn servers_that_leave_service_and_come_back() {
+    play(Mode { admin: true, ..SIMPLE });
+    play(Mode { admin: true, lag: true, takeovers: true, reopens: true, rot: true, ..SIMPLE });
+}
+
+#[test]
+fn servers_that_are_off_for_maintenance() {
+    play(Mode { admin: true, away: true, ..SIMPLE });
+    play(Mode { admin: true, away: true, lag: true, takeovers: true, reopens: true, ..SIMPLE });
 }
