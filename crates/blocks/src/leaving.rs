@@ -9,7 +9,7 @@ use crate::{
     admin_state::AdminState, broken::Broken, map::BlockMap, newcomers::Trial, redundancy::Count,
     words::BlockState,
 };
-use base::BlockId;
+use base::{BlockId, InodeId};
 use std::collections::BTreeSet;
 
 /// Noted blocks of one server that are looked at in one tick.
@@ -171,6 +171,20 @@ impl BlockMap {
             let is_in_service = |place: &u32| self.storages.get(*place).admin_state.is_in_service();
             places.iter().any(is_here) && !places.iter().any(is_in_service)
         })
+    }
+
+    /// The files that are being written through servers of which none is in service, so that these servers may not leave.
+    pub fn files_that_keep_servers(&self) -> BTreeSet<InodeId> {
+        let mut files = BTreeSet::new();
+        for id in self.constructions.ids() {
+            let Some(slot) = self.arena.find(id) else { continue };
+            let states = self.constructed_places(slot);
+            let mut states = states.iter().map(|place| self.storages.get(*place).admin_state).peekable();
+            if states.peek().is_some() && states.all(|state| !state.is_in_service()) {
+                files.insert(self.arena.record(slot).inode());
+            }
+        }
+        files
     }
 
     fn let_go(&mut self, index: u32) {

@@ -1,6 +1,7 @@
 //! The blocks that wait for copying and the replicas that wait for deletion, listed for an operator.
 
 use crate::{
+    admin_state::AdminState,
     map::BlockMap,
     redundancy::Count,
     server::DataServer,
@@ -33,6 +34,10 @@ pub struct Replicas {
     pub live: usize,
     pub corrupt: usize,
     pub excess: usize,
+    /// On servers that are decommissioned, or on the way there.
+    pub decommissioned: usize,
+    /// On servers that are in maintenance, or on the way there.
+    pub maintained: usize,
     pub places: Vec<ReplicaPlace>,
 }
 
@@ -77,10 +82,15 @@ impl BlockMap {
     pub fn replicas(&self, id: BlockId) -> Option<Replicas> {
         let slot = self.arena.find(id)?;
         let record = self.arena.record(slot);
-        let Count { live, corrupt, excess, .. } = self.count(slot);
+        let Count { live, corrupt, excess, maintained, .. } = self.count(slot);
         let damaged = self.redundancy.corrupt.of(id);
         let places = self.arena.places(slot);
         let live_places = places.iter().filter(|place| self.storages.is_live(*place));
+        let decommissioned = |place: &u32| {
+            let state = self.storages.get(*place).admin_state;
+            matches!(state, AdminState::DecommissionInProgress | AdminState::Decommissioned)
+        };
+        let decommissioned = self.good_places(slot).iter().filter(|place| decommissioned(place)).count();
         let places = live_places.map(|place| ReplicaPlace {
             location: self.location_at(place),
             damage: damaged.iter().find(|replica| replica.place == place).map(|replica| replica.reason),
@@ -92,6 +102,8 @@ impl BlockMap {
             live,
             corrupt,
             excess,
+            decommissioned,
+            maintained,
             places: places.collect(),
         })
     }

@@ -27,7 +27,7 @@ mod visible_length;
 pub mod writer;
 pub mod xattr;
 
-pub use administration::{DataServer, OpenFile, SafeModeOrder, Volume};
+pub use administration::{AdminState, DataServer, OpenFile, SafeModeOrder, Volume};
 pub use checksum::FileChecksum;
 pub use config::{Config, ConfigError, Settings};
 pub use error::{Error, Result};

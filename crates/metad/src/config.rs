@@ -34,6 +34,8 @@ pub struct MetaConfig {
     pub call_queue: CallLimits,
     /// A file with the data servers that may take part. None: all may.
     pub data_servers_file: Option<PathBuf>,
+    /// A file with the data servers that are to be decommissioned. None: no server is.
+    pub excluded_data_servers_file: Option<PathBuf>,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
     /// The source of users' groups.
@@ -59,6 +61,7 @@ impl MetaConfig {
             journal_bytes_per_image: 64 << 20,
             call_queue: CallLimits::default(),
             data_servers_file: None,
+            excluded_data_servers_file: None,
             racks: Vec::new(),
             user_groups: UserGroupsConfig::default(),
             audit_log: None,

@@ -98,7 +98,10 @@ impl Core {
         Self {
             doors,
             ways,
-            admission: Admission::new(config.data_servers_file.clone()),
+            admission: Admission::new(
+                config.data_servers_file.clone(),
+                config.excluded_data_servers_file.clone(),
+            ),
             user_groups: Arc::new(UserGroups::new(&config.user_groups)),
             audit: config.audit_log.clone().map(AuditLog::new),
             challenges: Challenges::new(&env),

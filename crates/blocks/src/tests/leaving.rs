@@ -109,7 +109,7 @@ fn nothing_new_is_placed_on_a_server_that_leaves_even_by_its_own_writer() {
     cluster.order(2, AdminOrder::Decommission);
     let host = ip(2);
     let placement = Placement {
-        writer: Reader { host: Some(&host), ..Reader::default() },
+        writer: Reader { host: Some(&host) },
         replication: 3,
         block_size: 5,
         ..Placement::default()
@@ -160,7 +160,7 @@ fn readers_are_sent_to_a_decommissioned_server_last() {
     assert_eq!(cluster.state(1), AdminState::Decommissioned);
     let host = ip(1);
     for chance in 0..8 {
-        let reader = Reader { host: Some(&host), ..Reader::default() };
+        let reader = Reader { host: Some(&host) };
         let located = cluster.map.locations(BlockId(1), reader, chance, cluster.now).unwrap();
         assert_eq!(**located.locations.last().unwrap().server.uuid(), *uuid(1));
     }

@@ -3,7 +3,7 @@
 use super::{group::show, servers::Servers};
 use crate::table;
 use anyhow::bail;
-use client::{DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
+use client::{AdminState, DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
 use datad::metrics::FULL_BELOW_BYTES;
 use jiff::Timestamp;
 use proto::clover::admin::GetGroupResponseProto;
@@ -84,7 +84,31 @@ impl Facts {
         (server.last_contact_ms > 0).then(|| self.now_ms().saturating_sub(server.last_contact_ms))
     }
 
+    /// Whether the server is heard, and whether it is in service.
     fn state(&self, server: &DataServer) -> String {
+        match Self::service(server) {
+            None => self.health(server),
+            Some(service) => format!("{}, {service}", self.health(server)),
+        }
+    }
+
+    fn service(server: &DataServer) -> Option<&'static str> {
+        match server.admin_state {
+            AdminState::InService => None,
+            AdminState::DecommissionInProgress => Some("being decommissioned"),
+            AdminState::Decommissioned => Some("decommissioned"),
+            AdminState::EnteringMaintenance => Some("entering maintenance"),
+            AdminState::InMaintenance => Some("in maintenance"),
+        }
+    }
+
+    /// Blocks of the group that was asked which need the server; 0 where nobody tells.
+    fn blocks_in_need(&self, server: &DataServer) -> u64 {
+        let leaving = self.group.iter().flat_map(|group| &group.leaving);
+        leaving.filter(|told| told.uuid == server.uuid).map(|told| told.blocks_in_need).sum()
+    }
+
+    fn health(&self, server: &DataServer) -> String {
         let stale_after_ms =
             self.group.as_ref().and_then(|group| group.stale_after_ms).unwrap_or(STALE_AFTER_MS);
         let silent_ms = self.silent_ms(server);
@@ -155,7 +179,9 @@ fn server_json(facts: &Facts, server: &DataServer) -> Value {
         volumes.iter().map(json).collect::<Vec<_>>()
     });
     json!({
-        "state": facts.state(server),
+        "state": facts.health(server),
+        "service": Facts::service(server).unwrap_or("in service"),
+        "blocks_in_need": facts.blocks_in_need(server),
         "silent_ms": facts.silent_ms(server),
         "volumes": volumes,
         "uuid": server.uuid,
@@ -214,6 +240,23 @@ fn as_text(facts: &Facts) -> String {
     let gone = servers.iter().filter(|server| !server.is_alive).count();
     if gone > 0 {
         text += &format!("{gone} of {} data servers are dead.\n", servers.len());
+    }
+    for server in servers {
+        let (address, count) = (&server.address, facts.blocks_in_need(server));
+        match server.admin_state {
+            AdminState::DecommissionInProgress | AdminState::EnteringMaintenance if count > 0 => {
+                text += &format!(
+                    "{address} is to leave service: {count} blocks need it until others have them.\n"
+                );
+            }
+            AdminState::DecommissionInProgress | AdminState::EnteringMaintenance => {
+                text += &format!("{address} is to leave service: its blocks are being looked at.\n");
+            }
+            AdminState::Decommissioned | AdminState::InMaintenance if server.is_alive => {
+                text += &format!("{address} may be switched off: no block needs it.\n");
+            }
+            _ => {}
+        }
     }
     for contest in group.iter().flat_map(|group| &group.contested) {
         text += &format!(

@@ -95,7 +95,6 @@ const KNOWN: &[(&str, Advice)] = &[
     ("dfs.namenode.backup.", Instead(OWN_IMAGES)),
     ("dfs.namenode.num.checkpoints.retained", Instead(OWN_IMAGES)),
     ("dfs.namenode.audit.", Instead("`audit_log` names the file")),
-    ("dfs.hosts.exclude", NotYet("there is no decommissioning")),
     ("net.topology.", Instead("the table `[racks]`, from host to rack")),
     ("dfs.namenode.gc.", Instead(NO_JVM)),
     ("dfs.webhdfs.", NotYet("there is no WebHDFS")),

@@ -74,6 +74,8 @@ pub const KEYS: &[Key] = &[
         help: "Files, directories and blocks that there may be; 0 for no limit." },
     Key { name: "min_replication", hadoop: Some(("dfs.namenode.replication.min", Same)), kind: Integer { min: 1, max: 512 }, default: "1",
         help: "Finished replicas that a block needs before its file can be closed." },
+    Key { name: "maintenance_replication", hadoop: Some(("dfs.namenode.maintenance.replication.min", Same)), kind: Integer { min: 0, max: 512 }, default: "1",
+        help: "Replicas that must be on other data servers before one may be away for maintenance." },
     Key { name: "max_replication", hadoop: Some(("dfs.replication.max", Same)), kind: Integer { min: 1, max: 512 }, default: "512",
         help: "The highest replication that a file may ask for." },
     Key { name: "listing_limit", hadoop: Some(("dfs.ls.limit", Same)), kind: Integer { min: 1, max: 100_000 }, default: "1000",
@@ -113,6 +115,8 @@ pub const KEYS: &[Key] = &[
         help: "Writes that may wait; the clients of further ones are told to try again." },
     Key { name: "data_servers_file", hadoop: Some(("dfs.hosts", Same)), kind: Text, default: "",
         help: "A file with the hosts or addresses of the data servers that may take part; empty for all." },
+    Key { name: "excluded_data_servers_file", hadoop: Some(("dfs.hosts.exclude", Same)), kind: Text, default: "",
+        help: "A file with the hosts or addresses of the data servers that are to be decommissioned; empty for none." },
     Key { name: "racks", hadoop: None, kind: Table, default: "",
         help: "Racks of data servers by host name or address; others are in /default-rack." },
 ];
@@ -187,6 +191,8 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     };
     let blocks = blocks::Config {
         min_replication: settings.number("min_replication") as u16,
+        maintenance_replication: settings.number("maintenance_replication") as u16,
+        default_replication: settings.number("default_replication") as u16,
         heartbeat_interval_ms: settings.number("heartbeat_interval_ms"),
         recheck_interval_ms: settings.number("heartbeat_recheck_ms"),
         stale_interval_ms: settings.number("stale_after_ms"),
@@ -221,6 +227,9 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             request_bytes_max: settings.number("max_requests_bytes") as usize,
         },
         data_servers_file: Some(settings.text("data_servers_file"))
+            .filter(|file| !file.is_empty())
+            .map(PathBuf::from),
+        excluded_data_servers_file: Some(settings.text("excluded_data_servers_file"))
             .filter(|file| !file.is_empty())
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),

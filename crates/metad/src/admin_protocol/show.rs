@@ -211,7 +211,19 @@ pub fn of_this_member(partition: &Partition) -> p::GetGroupResponseProto {
             .then_some(p::LogPlaceProto { epoch: level.since.epoch.0, sn: level.since.sn.0 }),
         level_at_ms: is_raised.then_some(level.at.ms),
         contested: contested(partition),
+        leaving: leaving(partition),
     }
+}
+
+/// The data servers that blocks of this group still need, although they are to leave service.
+fn leaving(partition: &Partition) -> Vec<p::LeavingServerProto> {
+    let servers = partition.blocks.lock().servers(blocks::ServerFilter::All);
+    let needed = servers.iter().filter(|server| server.blocks_in_need > 0);
+    let told = |server: &std::sync::Arc<blocks::DataServer>| p::LeavingServerProto {
+        uuid: server.uuid().to_string(),
+        blocks_in_need: server.blocks_in_need,
+    };
+    needed.map(told).collect()
 }
 
 fn contested(partition: &Partition) -> Vec<p::ContestedAddressProto> {

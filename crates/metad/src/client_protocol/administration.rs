@@ -3,6 +3,7 @@
 use super::{calls, decode, refuse_in_safe_mode, require_superuser};
 use crate::{
     core::Core,
+    datanodes::orders,
     partition::{Partition, upgrade},
 };
 use base::{FsError, Level};
@@ -99,7 +100,7 @@ pub fn restore_failed_storage(core: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::RestoreFailedStorageResponseProto { result: false });
 }
 
-/// Reads again which data servers may take part. Every member has a list of its own.
+/// Reads again which data servers may take part, and which are to leave service. Every member has a list of its own.
 pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RefreshNodesRequestProto>(&call, reply) else { return };
     if let Err(error) = require_superuser(core, &call, Privileged::RefreshNodes) {
@@ -109,7 +110,8 @@ pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     // Reads a file: not on the thread that serves others.
     std::thread::spawn(move || match core.admission.reread(&*core.env.disk) {
         Ok(()) => {
-            tracing::info!(user = %call.caller, "the list of data servers was read again");
+            orders::give_all(&core);
+            tracing::info!(user = %call.caller, "the lists of data servers were read again");
             reply.ok(&p::RefreshNodesResponseProto {});
         }
         Err(error) => reply.fs_error(&error),

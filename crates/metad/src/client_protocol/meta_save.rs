@@ -2,7 +2,7 @@
 
 use super::{decode, require_superuser};
 use crate::{core::Core, partition::Partition};
-use ::blocks::{BlockMap, CorruptReason, DataServer, Replicas, ServerFilter, Waiting};
+use ::blocks::{AdminState, BlockMap, CorruptReason, DataServer, Replicas, ServerFilter, Waiting};
 use base::{Block, BlockId, FsError, FsResult, Moment};
 use env::{File, OpenMode};
 use jiff::{Timestamp, tz::TimeZone};
@@ -177,16 +177,22 @@ fn write(core: &Core, output: &mut Output) -> io::Result<()> {
 /// Writes a line with the file of the block, its replicas, and the servers that have them. A block that is gone by
 /// now has no line.
 fn put_block(text: &mut String, namespace: &Namespace, map: &BlockMap, id: BlockId) {
-    let Some(Replicas { block, inode, live, corrupt, excess, places }) = map.replicas(id) else { return };
+    let Some(replicas) = map.replicas(id) else { return };
+    let Replicas { block, inode, live, corrupt, excess, decommissioned, maintained, places } = replicas;
     let path = namespace.path_of(inode).unwrap_or_else(|| "[orphaned]".into());
-    let missing = if live > 0 { "" } else { " MISSING" };
+    let missing = if live + decommissioned > 0 { "" } else { " MISSING" };
     let _ = write!(
         text,
-        "{path}: {block}{missing} (replicas: live: {live} decommissioning and decommissioned: 0 corrupt: \
-         {corrupt} in excess: {excess} maintenance mode: 0) "
+        "{path}: {block}{missing} (replicas: live: {live} decommissioning and decommissioned: \
+         {decommissioned} corrupt: {corrupt} in excess: {excess} maintenance mode: {maintained}) "
     );
     for place in places {
-        let state = if place.damage.is_some() { "(corrupt)" } else { "" };
+        let state = match place.location.server.admin_state {
+            _ if place.damage.is_some() => "(corrupt)",
+            AdminState::DecommissionInProgress | AdminState::Decommissioned => "(decommissioned)",
+            AdminState::EnteringMaintenance | AdminState::InMaintenance => "(maintenance)",
+            AdminState::InService => "",
+        };
         let stale = if place.is_stale { " (block deletions maybe out of date)" } else { "" };
         let _ = write!(text, " {}{state}{stale} : ", place.location.server.registration.transfer_address());
     }
@@ -216,13 +222,20 @@ fn put_damage(text: &mut String, replicas: &Replicas) {
 
 fn server_line(server: &DataServer, heard: &str) -> String {
     let rack = if &*server.rack == DEFAULT_RACK { String::new() } else { format!(" {}", server.rack) };
+    let state = match server.admin_state {
+        AdminState::InService => "IN",
+        AdminState::DecommissionInProgress => "DP",
+        AdminState::Decommissioned => "DD",
+        AdminState::EnteringMaintenance => "EM",
+        AdminState::InMaintenance => "IM",
+    };
     let bytes = |count: u64| format!("{count}({})", in_units(count));
     let percent = |part: u64, whole: u64| match whole {
         0 => "100.00%".to_owned(),
         _ => format!("{:.2}%", part as f64 * 100.0 / whole as f64),
     };
     format!(
-        "{}{rack} IN {} {} {} {} {} {} {} {} {heard}\n",
+        "{}{rack} {state} {} {} {} {} {} {} {} {} {heard}\n",
         server.registration.transfer_address(),
         bytes(server.capacity),
         bytes(server.dfs_used),

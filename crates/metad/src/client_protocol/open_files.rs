@@ -29,17 +29,20 @@ pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let all = p::OpenFilesTypeProto::AllOpenFiles as i32;
-    // No data server is ever being decommissioned, so nothing blocks that. Clients before 3.1 name no type.
-    if !types.is_empty() && !types.contains(&all) {
-        return reply.ok(&p::ListOpenFilesResponseProto { entries: Vec::new(), has_more: false, types });
-    }
+    // Clients before 3.1 name no type. Files that keep data servers from leaving service are the other type.
+    let keeping = (!types.is_empty() && !types.contains(&all))
+        .then(|| core.partition.blocks.lock().files_that_keep_servers());
     walks::read(core, call, reply, read, move |_, page| {
-        let entries = page.files.into_iter().map(|file| p::OpenFilesBatchResponseProto {
-            id: file.inode.0 as i64,
-            path: file.path,
-            client_name: file.holder,
-            client_machine: file.machine,
-        });
+        let is_asked_for = |file: &list_open_files::OpenFile| {
+            keeping.as_ref().is_none_or(|keeping| keeping.contains(&file.inode))
+        };
+        let entries =
+            page.files.into_iter().filter(is_asked_for).map(|file| p::OpenFilesBatchResponseProto {
+                id: file.inode.0 as i64,
+                path: file.path,
+                client_name: file.holder,
+                client_machine: file.machine,
+            });
         p::ListOpenFilesResponseProto {
             entries: entries.collect(),
             has_more: page.has_more,

@@ -72,13 +72,14 @@ pub fn get_fs_ec_block_group_stats(_: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-fn filter_of(kind: p::DatanodeReportTypeProto) -> Option<ServerFilter> {
+fn filter_of(kind: p::DatanodeReportTypeProto) -> ServerFilter {
     match kind {
-        p::DatanodeReportTypeProto::All => Some(ServerFilter::All),
-        p::DatanodeReportTypeProto::Live => Some(ServerFilter::Live),
-        p::DatanodeReportTypeProto::Dead => Some(ServerFilter::Dead),
-        // No server is ever decommissioning or in maintenance yet.
-        _ => None,
+        p::DatanodeReportTypeProto::All => ServerFilter::All,
+        p::DatanodeReportTypeProto::Live => ServerFilter::Live,
+        p::DatanodeReportTypeProto::Dead => ServerFilter::Dead,
+        p::DatanodeReportTypeProto::Decommissioning => ServerFilter::DecommissionInProgress,
+        p::DatanodeReportTypeProto::EnteringMaintenance => ServerFilter::EnteringMaintenance,
+        p::DatanodeReportTypeProto::InMaintenance => ServerFilter::InMaintenance,
     }
 }
 
@@ -88,9 +89,7 @@ pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
-    let servers = filter_of(request.r#type())
-        .map(|filter| core.partition.blocks.lock().servers(filter))
-        .unwrap_or_default();
+    let servers = core.partition.blocks.lock().servers(filter_of(request.r#type()));
     let di = servers.iter().map(|server| wire::datanode_info(server, now, moment)).collect();
     reply.ok(&p::GetDatanodeReportResponseProto { di });
 }
@@ -104,7 +103,7 @@ pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier)
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
     let map = core.partition.blocks.lock();
-    let servers = filter_of(request.r#type()).map(|filter| map.servers(filter)).unwrap_or_default();
+    let servers = map.servers(filter_of(request.r#type()));
     let datanode_storage_reports = servers
         .iter()
         .map(|server| p::DatanodeStorageReportProto {

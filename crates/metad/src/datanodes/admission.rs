@@ -1,35 +1,43 @@
-//! The data servers that may take part: those that a file names, if there is one (Hadoop's `dfs.hosts`).
+//! The data servers that may take part, and those that are to leave service: as files list them, if there are any
+//! (Hadoop's `dfs.hosts` and `dfs.hosts.exclude`).
 //!
-//! A line names hosts or addresses, each alone or with the port of its data transfer; what follows a `#` is a remark.
-//! A file that names no server admits all, as in HDFS. Names are resolved when the file is read, and the address that
-//! a data server speaks from is what counts: what it calls itself is its own word. The file is read when the server
-//! starts and when an operator says so (`hdfs dfsadmin -refreshNodes`).
+//! A list of those that may take part and that names none admits all, as in HDFS. A server that may take part and is in the
+//! other list as well is to be decommissioned. The first list may be in JSON, and then says for each server whether it is in
+//! service ([`super::hosts_file`]). Names are resolved when the files are read, and the address that a data server speaks
+//! from is what counts: what it calls itself is its own word. The files are read when the server starts and when an
+//! operator says so (`hdfs dfsadmin -refreshNodes`).
 
-use base::{FsError, FsResult};
+use super::hosts_file::{self, Listed, Wish};
+use ::blocks::AdminOrder;
+use base::{FsError, FsResult, Timestamp};
 use env::{Disk, OpenMode, disk::read_exact_at};
 use parking_lot::RwLock;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     net::{IpAddr, ToSocketAddrs},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// Ten times what the largest cluster needs.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 pub struct Admission {
+    /// Those that may take part.
     file: Option<PathBuf>,
+    /// Those that are to be decommissioned.
+    excluded_file: Option<PathBuf>,
     named: RwLock<Named>,
 }
 
-/// The content of the file when it was last read.
+/// The content of the files when they were last read.
 #[derive(Default)]
 struct Named {
-    /// Every server is admitted: the file names none, or there is no file.
+    /// Every server is admitted: the first file names none that is to be in service, or there is no file.
     everybody: bool,
-    /// A server at this address with this port of its data transfer, or with any.
-    places: BTreeSet<(IpAddr, Option<u32>)>,
+    /// A server at this address with this port of its data transfer, or with any, and what is wished of it.
+    places: BTreeMap<(IpAddr, Option<u32>), Wish>,
+    excluded: BTreeMap<(IpAddr, Option<u32>), Wish>,
     /// The addresses of each host name.
     addresses: BTreeMap<String, Vec<IpAddr>>,
 }
@@ -38,32 +46,38 @@ struct Named {
 type Resolve<'a> = &'a dyn Fn(&str) -> io::Result<Vec<IpAddr>>;
 
 impl Admission {
-    /// Admits every server until the file is read.
-    pub fn new(file: Option<PathBuf>) -> Self {
-        Self { file, named: RwLock::new(Named { everybody: true, ..Named::default() }) }
+    /// Admits every server, and wants all in service, until the files are read.
+    pub fn new(file: Option<PathBuf>, excluded_file: Option<PathBuf>) -> Self {
+        let named = RwLock::new(Named { everybody: true, ..Named::default() });
+        Self { file, excluded_file, named }
     }
 
-    /// Reads the file again. If it cannot be read, its former content goes on to hold. A name that is not resolved
+    /// Reads the files again. If one cannot be read, the former content of both goes on to hold. A name that is not resolved
     /// now keeps the addresses that it had. Waits for the name service: not for the thread that serves others.
     ///
     /// # Errors
-    /// [`FsError::Io`] if the file cannot be read.
+    /// [`FsError::Io`] if a file cannot be read, or is not understood.
     pub fn reread(&self, disk: &dyn Disk) -> FsResult<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let text = read(disk, file).map_err(|error| {
-            FsError::Io(format!("The list of data servers, {}, cannot be read: {error}", file.display()))
-        })?;
-        self.take(&text, &resolve);
+        let list = |file: &Option<PathBuf>| match file {
+            Some(file) => read(disk, file).and_then(|text| hosts_file::parse(&text)).map_err(|error| {
+                FsError::Io(format!("The list of data servers, {}, cannot be read: {error}", file.display()))
+            }),
+            None => Ok(Vec::new()),
+        };
+        self.take(&list(&self.file)?, &list(&self.excluded_file)?, &resolve);
         Ok(())
     }
 
-    fn take(&self, text: &str, resolve: Resolve<'_>) {
-        let words = parse(text);
-        let mut named = Named { everybody: words.is_empty(), ..Named::default() };
-        for word in &words {
-            let (host, port) = split(word);
-            for ip in self.addresses_of(host, resolve, &mut named.addresses) {
-                named.places.insert((ip, port));
+    fn take(&self, listed: &[Listed], excluded: &[Listed], resolve: Resolve<'_>) {
+        let mut named = Named {
+            everybody: !listed.iter().any(|server| server.wish == Wish::InService),
+            ..Named::default()
+        };
+        for (servers, places) in [(listed, &mut named.places), (excluded, &mut named.excluded)] {
+            for Listed { host, port, wish } in servers {
+                for ip in self.addresses_of(host, resolve, &mut named.addresses) {
+                    places.insert((ip, *port), *wish);
+                }
             }
         }
         *self.named.write() = named;
@@ -97,9 +111,36 @@ impl Admission {
     /// Whether a data server that speaks from `ip` and takes data at `port` may take part.
     pub fn admits(&self, ip: IpAddr, port: u32) -> bool {
         let named = self.named.read();
-        let ip = ip.to_canonical();
-        named.everybody || [None, Some(port)].iter().any(|port| named.places.contains(&(ip, *port)))
+        named.everybody || find(&named.places, ip, port).is_some()
     }
+
+    /// What the files order for this server at this time.
+    pub fn order_for(&self, ip: IpAddr, port: u32, now: Timestamp) -> AdminOrder {
+        let named = self.named.read();
+        if find(&named.excluded, ip, port).is_some() {
+            return AdminOrder::Decommission;
+        }
+        match find(&named.places, ip, port) {
+            None | Some(Wish::InService) => AdminOrder::InService,
+            Some(Wish::Decommissioned) => AdminOrder::Decommission,
+            Some(Wish::InMaintenance { until_ms }) if until_ms.is_some_and(|until| until <= now.ms) => {
+                AdminOrder::InService
+            }
+            Some(Wish::InMaintenance { .. }) => AdminOrder::Maintenance,
+        }
+    }
+
+    /// Whether the files order anything but that servers are in service.
+    pub fn takes_servers_out(&self) -> bool {
+        let named = self.named.read();
+        !named.excluded.is_empty() || named.places.values().any(|wish| *wish != Wish::InService)
+    }
+}
+
+/// What is listed for the server with this port, else for all at its address.
+fn find(places: &BTreeMap<(IpAddr, Option<u32>), Wish>, ip: IpAddr, port: u32) -> Option<Wish> {
+    let ip = ip.to_canonical();
+    [Some(port), None].iter().find_map(|port| places.get(&(ip, *port))).copied()
 }
 
 fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
@@ -107,18 +148,7 @@ fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok(found.map(|address| address.ip().to_canonical()).collect())
 }
 
-/// The host and the port of a word. An IPv6 address with a port stands in brackets.
-fn split(word: &str) -> (&str, Option<u32>) {
-    if word.parse::<IpAddr>().is_ok() {
-        return (word, None);
-    }
-    match word.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
-        Some((host, Ok(port))) => (host, Some(port)),
-        _ => (word, None),
-    }
-}
-
-fn read(disk: &dyn Disk, file: &std::path::Path) -> io::Result<String> {
+fn read(disk: &dyn Disk, file: &Path) -> io::Result<String> {
     let file = disk.open(file, OpenMode::Read)?;
     let length = file.length()?;
     if length > FILE_BYTES_MAX {
@@ -127,14 +157,6 @@ fn read(disk: &dyn Disk, file: &std::path::Path) -> io::Result<String> {
     let mut bytes = vec![0; length as usize];
     read_exact_at(&*file, &mut bytes, 0)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not text"))
-}
-
-fn parse(text: &str) -> BTreeSet<String> {
-    let without_remark = |line: &str| line.split('#').next().unwrap_or_default().to_owned();
-    text.lines()
-        .map(without_remark)
-        .flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
 }
 
 #[cfg(test)]
@@ -153,14 +175,27 @@ mod tests {
     }
 
     fn admission(text: &str) -> Admission {
-        let admission = Admission::new(None);
-        admission.take(text, &found);
+        both(text, "")
+    }
+
+    fn both(text: &str, excluded: &str) -> Admission {
+        let admission = Admission::new(None, None);
+        take(&admission, text, excluded, &found);
         admission
+    }
+
+    fn take(admission: &Admission, text: &str, excluded: &str, resolve: Resolve<'_>) {
+        let parse = |text| hosts_file::parse(text).unwrap();
+        admission.take(&parse(text), &parse(excluded), resolve);
+    }
+
+    fn order(admission: &Admission, ip: [u8; 4], port: u32, now_ms: u64) -> AdminOrder {
+        admission.order_for(ip.into(), port, Timestamp { ms: now_ms })
     }
 
     #[test]
     fn a_list_that_names_nobody_admits_everybody() {
-        assert!(Admission::new(None).admits(ONE.into(), 9866));
+        assert!(Admission::new(None, None).admits(ONE.into(), 9866));
         for text in ["", "\n \n", "# none yet\n"] {
             assert!(admission(text).admits(ONE.into(), 9866), "{text:?}");
         }
@@ -186,8 +221,37 @@ mod tests {
         let none = admission("nowhere");
         assert!(!none.admits(ONE.into(), 1), "the list names somebody, if nobody who is found");
         let admission = admission("one");
-        admission.take("one three", &|_| Err(io::Error::other("the name service is away")));
+        take(&admission, "one three", "", &|_| Err(io::Error::other("the name service is away")));
         assert!(admission.admits(ONE.into(), 1));
         assert!(!admission.admits([10, 0, 0, 3].into(), 1));
+    }
+
+    #[test]
+    fn a_server_in_both_lists_is_to_be_decommissioned() {
+        let admission = both("one 10.0.0.2 three", "three 10.0.0.2:50 10.9.9.9");
+        assert_eq!(order(&admission, ONE, 1, 0), AdminOrder::InService);
+        assert_eq!(order(&admission, [10, 0, 0, 3], 1, 0), AdminOrder::Decommission);
+        assert_eq!(order(&admission, [10, 0, 0, 2], 50, 0), AdminOrder::Decommission);
+        assert_eq!(order(&admission, [10, 0, 0, 2], 51, 0), AdminOrder::InService);
+        assert!(admission.admits([10, 0, 0, 3].into(), 1), "it takes part until it is switched off");
+        assert!(!admission.admits([10, 9, 9, 9].into(), 1), "it is in the second list only");
+        assert!(both("", "10.9.9.9").admits([10, 9, 9, 9].into(), 1), "the first list names nobody");
+    }
+
+    #[test]
+    fn a_list_in_json_has_states_and_the_end_of_a_maintenance() {
+        let text = r#"[{"hostName": "10.0.0.1", "adminState": "IN_MAINTENANCE", "maintenanceExpireTimeInMS": 50},
+            {"hostName": "10.0.0.2", "adminState": "DECOMMISSIONED"}, {"hostName": "10.0.0.3"}]"#;
+        let admission = admission(text);
+        assert_eq!(order(&admission, ONE, 1, 49), AdminOrder::Maintenance);
+        assert_eq!(order(&admission, ONE, 1, 50), AdminOrder::InService, "the maintenance is over");
+        assert_eq!(order(&admission, [10, 0, 0, 2], 1, 0), AdminOrder::Decommission);
+        assert!(!admission.admits([10, 0, 0, 4].into(), 1), "servers in service are listed, and it is not");
+    }
+
+    #[test]
+    fn a_list_of_servers_that_leave_admits_the_others() {
+        let admission = admission(r#"{"hostName": "10.0.0.2", "adminState": "DECOMMISSIONED"}"#);
+        assert!(admission.admits(ONE.into(), 1) && admission.takes_servers_out());
     }
 }

@@ -1,6 +1,6 @@
 //! Data servers register, say that they live, and get their orders.
 
-use super::{DatanodeSide, identity, refusal, wire};
+use super::{DatanodeSide, identity, orders, refusal, wire};
 use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{
@@ -39,9 +39,11 @@ impl DatanodeSide {
         self.check_admission(call.peer.ip(), &registration)?;
         let session = self.new_session();
         let named = known.host_name.clone();
+        let order = orders::order_for(&self.core, call.peer.ip(), known.transfer_port.into());
         let server = self
             .change(|map, now| map.register(known, session, now))
             .map_err(|error| FsError::Io(error.to_string()))?;
+        orders::give(&self.core, &server, order);
         let known = &server.registration;
         if known.host_name != named {
             tracing::warn!(

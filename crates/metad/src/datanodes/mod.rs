@@ -6,8 +6,10 @@
 mod admission;
 mod block_list;
 mod heartbeats;
+mod hosts_file;
 mod identity;
 mod monitor;
+pub mod orders;
 mod recovery;
 mod reports;
 pub mod wire;
@@ -111,6 +113,13 @@ impl DatanodeSide {
                 "data servers with different uuids speak from one address and port, and replace each other with every heartbeat. \
                  Give each an address of its own, or stop all but one. This is told once; clover admin report shows it as long \
                  as it goes on"
+            );
+        }
+        for (server, state) in &events.left_service {
+            tracing::info!(
+                server,
+                ?state,
+                "no block needs this data server any more: it may be switched off"
             );
         }
         for server in &events.died {

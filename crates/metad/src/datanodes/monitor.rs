@@ -1,7 +1,7 @@
 //! The work on data servers that no message of theirs starts: finding the dead, copying their blocks, ending safe
 //! mode, and sweeping.
 
-use super::DatanodeSide;
+use super::{DatanodeSide, orders};
 use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::{sync::Arc, time::Duration};
@@ -50,6 +50,10 @@ impl Bell {
 
 /// Copies go where their file's storage policy wants them; the tree is only held where there are policies.
 fn tick(side: &Arc<DatanodeSide>) {
+    if side.core.admission.takes_servers_out() {
+        // A maintenance may have come to its end.
+        orders::give_all(&side.core);
+    }
     let tree = side.core.partition.tree();
     let has_policies = tree.namespace.has_storage_policies();
     let tree = has_policies.then_some(tree);

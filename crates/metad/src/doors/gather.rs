@@ -8,6 +8,7 @@ use super::{
     diffs,
     lists::{self, Parts},
     send::send_on,
+    servers,
 };
 use crate::{
     client_protocol::hand_over,
@@ -44,6 +45,8 @@ fn merge_of(method: &str) -> Option<Merge> {
         "getFsReplicatedBlockStats" => replicated_block_stats,
         // In safe mode if any group is, after an order as after a question.
         "setSafeMode" => safe_mode,
+        "getDatanodeReport" => servers::report,
+        "getDatanodeStorageReport" => servers::storage_report,
         "listOpenFiles" => lists::open_files,
         "listCorruptFileBlocks" => lists::corrupt_files,
         "saveNamespace"

@@ -11,6 +11,7 @@ mod gather;
 mod lists;
 pub mod route;
 mod send;
+mod servers;
 
 use crate::{
     cluster::{self, Cluster},

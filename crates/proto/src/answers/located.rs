@@ -121,6 +121,7 @@ pub struct Place<'a> {
     pub cache_used: u64,
     pub blocks: u32,
     pub software_version: &'a str,
+    pub admin_state: AdminState,
     pub storage: &'a str,
     pub storage_type: StorageTypeProto,
 }
@@ -148,7 +149,7 @@ impl Put for Place<'_> {
         out.uint(7, self.xceivers.into());
         out.text(8, self.rack);
         out.uint(9, self.non_dfs_used);
-        out.uint(10, AdminState::Normal as u64);
+        out.uint(10, self.admin_state as u64);
         out.uint(11, self.cache_capacity);
         out.uint(12, self.cache_used);
         out.uint(17, self.blocks.into());

@@ -199,6 +199,7 @@ fn block_view(
             cache_used: server.cache_used(),
             blocks: server.num_blocks(),
             software_version: server.software_version(),
+            admin_state: server.admin_state(),
             storage: &block.storage_i_ds[at],
             storage_type: StorageTypeProto::try_from(block.storage_types[at]).unwrap(),
         }

@@ -1,5 +1,5 @@
 use super::{found, located_at, placed};
-use ::blocks::{BlockState, DataServer, Located, Location, Registration, StorageType};
+use ::blocks::{AdminState, BlockState, DataServer, Located, Location, Registration, StorageType};
 use base::{Block, BlockId, GenerationStamp, Moment};
 use proptest::{collection::vec, prelude::*};
 use prost::Message;
@@ -39,6 +39,8 @@ prop_compose! {
             software_version: text(3),
         };
         let server = DataServer {
+            admin_state: AdminState::DecommissionInProgress,
+            blocks_in_need: 0,
             registration: Arc::new(registration),
             rack: text(4),
             alive: true,

@@ -1,0 +1,38 @@
+//! What an operator has ordered for data servers reaches the block map.
+
+use crate::core::Core;
+use ::blocks::{AdminOrder, DataServer, ServerFilter};
+use std::net::IpAddr;
+
+/// What an operator has ordered for the data server that speaks from `ip` and takes data at `port`.
+pub fn order_for(core: &Core, ip: IpAddr, port: u32) -> AdminOrder {
+    core.admission.order_for(ip, port, core.env.clock.timestamp())
+}
+
+/// Gives all data servers, dead ones included, the orders that hold now.
+pub fn give_all(core: &Core) {
+    let servers = core.partition.blocks.lock().servers(ServerFilter::All);
+    let orders = servers.iter().filter_map(|server| {
+        let registration = &server.registration;
+        let ip = registration.ip.parse().ok()?;
+        Some((server, order_for(core, ip, registration.transfer_port.into())))
+    });
+    for (server, order) in orders {
+        give(core, server, order);
+    }
+}
+
+/// The data server is to obey this order from now on.
+pub fn give(core: &Core, server: &DataServer, order: AdminOrder) {
+    let has_changed = core.partition.blocks.lock().order_admin_state(server.uuid(), order, core.moment());
+    if has_changed {
+        let what = match order {
+            AdminOrder::InService => "data server is to be in service again",
+            AdminOrder::Decommission => {
+                "data server is to be decommissioned: its blocks are copied to others"
+            }
+            AdminOrder::Maintenance => "data server is to be in maintenance",
+        };
+        tracing::info!(server = server.registration.transfer_address(), "{what}");
+    }
+}
