@@ -2,7 +2,7 @@
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make interop [HADOOP=3.3.6], make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
-#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make jobs, make contract,
+#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: histories upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice
+.PHONY: histories upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -69,6 +69,10 @@ faults-meta: build planted setup-test
 # The stories of several groups.
 faults-groups: build planted setup-test
 	tests/faults/run --clover $(BUILD)/release/clover --planted $(BUILD)/planted/debug/clover --hadoop $(HADOOP) $(if $(findstring --only,$(FAULTS)),,--only groups) $(FAULTS)
+
+# The stories of data servers and their disks.
+faults-data: build planted setup-test
+	tests/faults/run --clover $(BUILD)/release/clover --planted $(BUILD)/planted/debug/clover --hadoop $(HADOOP) $(if $(findstring --only,$(FAULTS)),,--only data_) $(FAULTS)
 
 # Actives of several groups die at a few steps that the seed draws, as CI runs it; a minute. The program for that is built where the others are, which
 # saves building all else twice, and is put aside; then the usual one is in its place again.

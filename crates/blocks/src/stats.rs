@@ -51,6 +51,7 @@ pub struct Stats {
     /// Rows that wait for the namespace.
     pub postponed: u64,
     pub live_servers: u64,
+    /// Those that may be off are left out: decommissioned ones, and those in maintenance.
     pub dead_servers: u64,
     pub stale_servers: u64,
     pub decommission_in_progress: u64,
@@ -149,7 +150,9 @@ impl BlockMap {
             (AdminState::InMaintenance, false) => stats.in_maintenance_dead += 1,
         }
         if !face.alive {
-            stats.dead_servers += 1;
+            let may_be_off =
+                matches!(face.admin_state, AdminState::Decommissioned | AdminState::InMaintenance);
+            stats.dead_servers += u64::from(!may_be_off);
             return;
         }
         stats.live_servers += 1;

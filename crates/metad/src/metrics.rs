@@ -143,6 +143,8 @@ fn warnings(partition: &Partition, stats: &Stats) -> Vec<String> {
     say(stats.corrupt, "blocks have damaged replicas only");
     say(stats.dead_servers, "data servers are dead");
     say(stats.stale_servers, "data servers are stale: silent for a while");
+    say(stats.decommission_in_progress, "data servers are being decommissioned");
+    say(stats.entering_maintenance, "data servers are entering maintenance");
     if stats.live_servers == 0 {
         warnings.push("no data server is there: no file can be read or written".into());
     }
@@ -181,7 +183,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 26] = [
+        let gauges: [Line; 30] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -212,7 +214,27 @@ impl Collector for Numbers {
             ("clover_data_servers_live", "Data servers that answer", stats.live_servers),
             ("clover_data_servers_dead", "Data servers that do not", stats.dead_servers),
             ("clover_data_servers_stale", "Data servers that are silent for a while", stats.stale_servers),
-            ("clover_capacity_bytes", "Capacity of all data servers", stats.capacity),
+            (
+                "clover_data_servers_leaving",
+                "Data servers that are to leave service, and that blocks may need yet",
+                stats.decommission_in_progress + stats.entering_maintenance,
+            ),
+            (
+                "clover_data_servers_decommissioned",
+                "Data servers that no block needs any more, whether they are on or off",
+                stats.decommissioned_live + stats.decommissioned_dead,
+            ),
+            (
+                "clover_data_servers_in_maintenance",
+                "Data servers that may be off for a while, whether they are on or off",
+                stats.in_maintenance_live + stats.in_maintenance_dead,
+            ),
+            (
+                "clover_blocks_in_need",
+                "Blocks that need data servers which are to leave service",
+                stats.blocks_in_need,
+            ),
+            ("clover_capacity_bytes", "Capacity of the data servers in service", stats.capacity),
             ("clover_used_bytes", "Bytes used by blocks", stats.dfs_used),
             ("clover_remaining_bytes", "Bytes free for blocks", stats.remaining),
             ("clover_blocks_under_replicated", "Blocks with too few replicas", stats.under_replicated),

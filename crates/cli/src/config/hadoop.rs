@@ -95,6 +95,10 @@ const KNOWN: &[(&str, Advice)] = &[
     ("dfs.namenode.backup.", Instead(OWN_IMAGES)),
     ("dfs.namenode.num.checkpoints.retained", Instead(OWN_IMAGES)),
     ("dfs.namenode.audit.", Instead("`audit_log` names the file")),
+    (
+        "dfs.namenode.hosts.provider.classname",
+        Instead("a list of data servers in JSON is known by its first character"),
+    ),
     ("net.topology.", Instead("the table `[racks]`, from host to rack")),
     ("dfs.namenode.gc.", Instead(NO_JVM)),
     ("dfs.webhdfs.", NotYet("there is no WebHDFS")),
