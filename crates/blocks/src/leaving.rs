@@ -142,7 +142,7 @@ impl BlockMap {
         }
         let is_known = |place: &u32| {
             let storage = self.storages.get(*place);
-            !storage.stale && !storage.is_incomplete && storage.trial != Trial::Open
+            !storage.stale && !storage.is_incomplete
         };
         let is_reported = server.has_named_storages && server.storages.iter().all(is_known);
         let Some(leaving) = &server.leaving else { return false };
