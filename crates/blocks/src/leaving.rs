@@ -5,10 +5,7 @@
 //! with a look at it. Noted blocks are looked at again, some in each tick, until none is left. Then one more lap has to
 //! find nothing before the server may go. If the first lap finds nothing, that is enough.
 
-use crate::{
-    admin_state::AdminState, broken::Broken, map::BlockMap, newcomers::Trial, redundancy::Count,
-    words::BlockState,
-};
+use crate::{admin_state::AdminState, broken::Broken, map::BlockMap, redundancy::Count, words::BlockState};
 use base::{BlockId, InodeId};
 use std::collections::BTreeSet;
 

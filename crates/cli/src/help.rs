@@ -247,6 +247,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("admin roll-edits", &["clover admin roll-edits"]),
     ("admin refresh-nodes", &["clover admin refresh-nodes"]),
     ("admin list-open-files", &["clover admin list-open-files --path /logs"]),
+    (
+        "fsck",
+        &[
+            "clover fsck                                    # all files",
+            "clover fsck /logs --files --blocks --racks     # each file, and where its blocks are",
+            "clover fsck / --json | tail -1                 # the sums alone",
+        ],
+    ),
     ("admin list-corrupt-files", &["clover admin list-corrupt-files"]),
     ("admin set-balancer-bandwidth", &["clover admin set-balancer-bandwidth 100m"]),
     ("admin allow-snapshot", &["clover admin allow-snapshot /data"]),

@@ -13,6 +13,7 @@ mod config;
 mod data;
 mod demo;
 mod fs;
+mod fsck;
 mod help;
 mod inspect;
 mod last_words;
@@ -50,6 +51,8 @@ enum Command {
     Data(data::Args),
     /// Work with files: ls, put, get, rm and the rest of Hadoop's file-system shell.
     Fs(fs::Args),
+    /// Look at files and their blocks: what is lost, and what has too few replicas.
+    Fsck(fsck::Args),
     /// Look at the metadata servers, and give them orders.
     Admin(admin::Args),
     /// Write core-site.xml and hdfs-site.xml for stock Hadoop clients.
@@ -91,6 +94,7 @@ impl Command {
             Self::Meta(args) => meta::run(args),
             Self::Data(args) => data::run(args),
             Self::Fs(args) => fs::run(args),
+            Self::Fsck(args) => fsck::run(args),
             Self::Admin(args) => admin::run(args),
             Self::ClientConfig(args) => client_config::run(args),
             Self::Config(args) => config::run(args),

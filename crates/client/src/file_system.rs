@@ -424,6 +424,11 @@ impl FileSystem {
         crate::checksum::of_file(self, path).await
     }
 
+    /// The entries of a directory with the places of their blocks: see [`Listing::next_located`].
+    pub fn list_located(&self, path: &str) -> Listing {
+        Listing::located(self.clone(), path)
+    }
+
     /// The locations of the blocks in a range of a file, in bytes.
     ///
     /// # Errors

@@ -10,14 +10,26 @@ use std::collections::VecDeque;
 pub struct Listing {
     fs: FileSystem,
     path: String,
-    page: VecDeque<FileStatus>,
+    page: VecDeque<(FileStatus, Option<hdfs::LocatedBlocksProto>)>,
+    /// Whether the places of the blocks are asked for.
+    is_located: bool,
     /// The last name seen, after which the next page begins; nothing when there is no further page.
     after: Option<Bytes>,
 }
 
 impl Listing {
     pub(crate) fn new(fs: FileSystem, path: &str) -> Self {
-        Self { fs, path: path.to_owned(), page: VecDeque::new(), after: Some(Bytes::new()) }
+        Self {
+            fs,
+            path: path.to_owned(),
+            page: VecDeque::new(),
+            is_located: false,
+            after: Some(Bytes::new()),
+        }
+    }
+
+    pub(crate) fn located(fs: FileSystem, path: &str) -> Self {
+        Self { is_located: true, ..Self::new(fs, path) }
     }
 
     /// The next entry, or nothing at the end. A file is its own only entry.
@@ -26,6 +38,15 @@ impl Listing {
     /// Nothing is at the path, or this user may not read it; or a call fails: see
     /// [`FileSystem::call`](crate::FileSystem::call).
     pub async fn next(&mut self) -> Result<Option<FileStatus>> {
+        Ok(self.next_located().await?.map(|(status, _)| status))
+    }
+
+    /// The next entry with the places of its blocks, if it is a file and the listing was begun by
+    /// [`FileSystem::list_located`](crate::FileSystem::list_located).
+    ///
+    /// # Errors
+    /// Those of [`Listing::next`].
+    pub async fn next_located(&mut self) -> Result<Option<(FileStatus, Option<hdfs::LocatedBlocksProto>)>> {
         while self.page.is_empty() {
             let Some(after) = self.after.take() else { return Ok(None) };
             self.fetch(after).await?;
@@ -49,7 +70,7 @@ impl Listing {
         let request = hdfs::GetListingRequestProto {
             src: self.path.clone(),
             start_after: after.clone(),
-            need_location: false,
+            need_location: self.is_located,
         };
         let response: hdfs::GetListingResponseProto = self.fs.call("getListing", &request).await?;
         let Some(listing) = response.dir_list else {
@@ -67,7 +88,10 @@ impl Listing {
         self.page = listing
             .partial_listing
             .into_iter()
-            .map(|entry| FileStatus::from_wire(&self.path, entry))
+            .map(|mut entry| {
+                let located = entry.locations.take();
+                (FileStatus::from_wire(&self.path, entry), located)
+            })
             .collect();
         Ok(())
     }

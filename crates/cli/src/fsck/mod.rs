@@ -1,0 +1,138 @@
+//! `clover fsck`: looks at every file below a path, and tells which have lost blocks, or have too few replicas.
+//!
+//! It asks what every client may ask: listings with the locations of blocks. So it works against HDFS as well, sees only
+//! what its user may read, and costs the metadata server a listing for each directory.
+
+mod judge;
+mod show;
+
+use crate::{runtime, target::Target};
+use anyhow::Context;
+use client::{FileKind, FileSystem};
+use judge::{File, Sums};
+use std::{
+    collections::BTreeSet,
+    io::IsTerminal,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// The words are those of `hdfs fsck`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Look at this file, or at all files below this directory.
+    #[arg(default_value = "/")]
+    path: String,
+    /// Tell every file, not only those with a fault.
+    #[arg(long)]
+    files: bool,
+    /// Tell the blocks of each file that is told.
+    #[arg(long)]
+    blocks: bool,
+    /// Tell where each block is.
+    #[arg(long)]
+    locations: bool,
+    /// Tell the racks of these places as well.
+    #[arg(long)]
+    racks: bool,
+    /// Look at files that are being written as well.
+    #[arg(long, alias = "openforwrite")]
+    open_for_write: bool,
+    /// Print JSON: a line for each file that is told, and the sums last.
+    #[arg(long)]
+    json: bool,
+}
+
+const WORD_PERIOD: Duration = Duration::from_secs(1);
+
+/// Ends with 0 if no file has lost a block, else with 1.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    runtime::block_on(async {
+        let config = args.target.configuration()?;
+        let fs = FileSystem::connect(&args.target.uri(&config), &config)?;
+        check(&fs, &args).await
+    })
+}
+
+async fn check(fs: &FileSystem, args: &Args) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    // Only a superuser is told of the data servers.
+    let racks = match fs.data_servers().await {
+        Ok(servers) => {
+            let live = servers.into_iter().filter(|server| server.is_alive);
+            Some(live.map(|server| server.rack).collect::<BTreeSet<_>>().len())
+        }
+        Err(_) => None,
+    };
+    let root = fs.status(&args.path).await?;
+    let mut sums = Sums::default();
+    let mut said = Progress::new();
+    let mut directories = vec![root.path.clone()];
+    if root.kind == FileKind::Directory {
+        sums.directories += 1;
+    }
+    while let Some(directory) = directories.pop() {
+        let mut listing = fs.list_located(&directory);
+        loop {
+            let entry = listing.next_located().await;
+            let entry = match entry {
+                // It was deleted meanwhile.
+                Err(client::Error::Fs(base::FsError::NotFound(_))) if directory != root.path => break,
+                other => other.with_context(|| format!("{directory} cannot be listed"))?,
+            };
+            let Some((status, located)) = entry else { break };
+            match status.kind {
+                FileKind::Directory => {
+                    sums.directories += 1;
+                    directories.push(status.path);
+                }
+                FileKind::Symlink => sums.symlinks += 1,
+                FileKind::File => {
+                    let located = located.unwrap_or_default();
+                    let file = File::from_wire(&status.path, status.length, status.replication, &located);
+                    if file.is_open && !args.open_for_write {
+                        sums.open_files += 1;
+                        continue;
+                    }
+                    sums.add(&file, racks);
+                    show::file(args, &file, racks);
+                }
+            }
+            said.tell(&sums);
+        }
+    }
+    said.end();
+    show::sums(args, &sums, racks, begun.elapsed());
+    Ok(if sums.is_healthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The word on the terminal of a person who waits.
+struct Progress {
+    is_shown: bool,
+    last: Instant,
+    has_spoken: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { is_shown: std::io::stderr().is_terminal(), last: Instant::now(), has_spoken: false }
+    }
+
+    fn tell(&mut self, sums: &Sums) {
+        if self.is_shown && self.last.elapsed() >= WORD_PERIOD {
+            eprint!(
+                "\r{} files, {} directories, {} files with losses",
+                sums.files, sums.directories, sums.corrupt_files
+            );
+            (self.last, self.has_spoken) = (Instant::now(), true);
+        }
+    }
+
+    fn end(&self) {
+        if self.has_spoken {
+            eprintln!();
+        }
+    }
+}
