@@ -21,7 +21,12 @@ use std::{
 
 /// Round after round, as fast as it goes.
 fn fast() -> ScanConfig {
-    ScanConfig { block_period_ms: 1, block_bytes_per_second: u64::MAX, ..ScanConfig::default() }
+    ScanConfig {
+        block_period_ms: 1,
+        block_bytes_per_second: u64::MAX,
+        directory_interval_ms: 0,
+        ..ScanConfig::default()
+    }
 }
 
 fn start(pool: &PoolStore, config: &ScanConfig) -> Scanners {
@@ -282,8 +287,12 @@ fn cursor(root: &Path) -> PathBuf {
 #[test]
 fn a_round_goes_on_where_it_was_after_a_restart_and_begins_anew_if_its_cursor_is_damaged() {
     let root = tempfile::tempdir().unwrap();
-    let slow =
-        ScanConfig { block_period_ms: 3_600_000, block_bytes_per_second: 100_000, cursor_interval_ms: 1 };
+    let slow = ScanConfig {
+        block_period_ms: 3_600_000,
+        block_bytes_per_second: 100_000,
+        cursor_interval_ms: 1,
+        ..fast()
+    };
     let seen_blocks = |scanners: &Scanners| scanners.figures().blocks.load(Ordering::Relaxed);
     let (first, second) = {
         let (pool, _) = production(root.path());

@@ -177,9 +177,33 @@ impl Lock for LocalLock {
         match fs::metadata(path) {
             Ok(found) if (found.dev(), found.ino()) == (held.dev(), held.ino()) => Ok(LockFile::Held),
             Ok(_) => Ok(LockFile::Another),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LockFile::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Where the directory is on another file system now, it is another directory.
+                let above = fs::metadata(path.parent().unwrap_or(Path::new("/")));
+                let is_moved = above.is_ok_and(|above| above.dev() != held.dev());
+                Ok(if is_moved { LockFile::Another } else { LockFile::Missing })
+            }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_knows_its_own_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("in_use.lock");
+        let lock = LocalDisk::new().lock(&path).unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Held);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Missing);
+        fs::write(&path, "7").unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Another);
+        // As if the disk were not mounted any more: the place of the file is on another file system.
+        assert_eq!(lock.look(Path::new("/proc/in_use.lock")).unwrap(), LockFile::Another);
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! Each living volume has a thread for each of the two. They only look, and tell the pool's observer what they find;
 //! [`crate::Observer`] says what becomes of it. The block scanner is in [`worker`]: [`plan`] decides what is scanned next,
-//! [`check`] reads it, [`cursor`] keeps how far a round has come.
+//! [`check`] reads it, [`cursor`] keeps how far a round has come. The directory scanner is in [`directories`]: [`compare`] finds
+//! the differences, and [`take_up`] makes replicas of block files that nobody knew.
 //!
 //! A thread may hang with its disk. Nobody waits for it, at the end neither; it holds no lock while it reads.
 
 mod check;
+mod compare;
 pub mod cursor;
+mod directories;
 pub mod figures;
 pub mod plan;
 mod signal;
+mod take_up;
 mod worker;
 
 use crate::{store::BlockStore, volume::VolumeIndex};
@@ -35,6 +39,10 @@ pub struct ScanConfig {
     pub block_bytes_per_second: u64,
     /// How often the cursor is kept (`dfs.block.scanner.cursor.save.interval.ms`).
     pub cursor_interval_ms: u64,
+    /// The directories are compared with memory this often (`dfs.datanode.directoryscan.interval`); 0 for never.
+    pub directory_interval_ms: u64,
+    /// Of each second, so long may be used for that (`dfs.datanode.directoryscan.throttle.limit.ms.per.sec`): 1 to 1000.
+    pub directory_ms_per_second: u64,
 }
 
 impl Default for ScanConfig {
@@ -44,6 +52,8 @@ impl Default for ScanConfig {
             block_period_ms: 504 * 3_600 * 1_000,
             block_bytes_per_second: 1 << 20,
             cursor_interval_ms: 10 * 60 * 1_000,
+            directory_interval_ms: 6 * 3_600 * 1_000,
+            directory_ms_per_second: 1_000,
         }
     }
 }
@@ -68,7 +78,10 @@ impl Scanners {
             let signal = Arc::<Signal>::default();
             signals.push(signal.clone());
             if config.block_period_ms > 0 && config.block_bytes_per_second > 0 {
-                worker::start(store.clone(), volume.index, config, signal, figures.clone())?;
+                worker::start(store.clone(), volume.index, config, signal.clone(), figures.clone())?;
+            }
+            if config.directory_interval_ms > 0 {
+                directories::start(store.clone(), volume.index, config, signal, figures.clone())?;
             }
         }
         Ok(Self { signals, figures })
