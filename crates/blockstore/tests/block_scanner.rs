@@ -164,6 +164,27 @@ fn a_replica_that_the_disk_cannot_read_is_damaged_and_its_volume_goes_on() {
 }
 
 #[test]
+fn a_read_that_fails_once_accuses_nobody() {
+    let root = tempfile::tempdir().unwrap();
+    let (disk, env) = HookedDisk::new();
+    let (pool, seen) = open_seen(env, root.path(), 1);
+    let block = store_block(&pool, 1, 5_000);
+    let file = files(root.path(), 0, block).0;
+    let has_failed = Arc::<AtomicBool>::default();
+    let fails = has_failed.clone();
+    disk.set(move |asked, path| {
+        match asked == Asked::Read && path == file && !fails.swap(true, Ordering::SeqCst) {
+            true => refuse(EIO),
+            false => Ok(()),
+        }
+    });
+    let scanners = start(&pool, &fast());
+    eventually("it has failed", || has_failed.load(Ordering::SeqCst));
+    wait_round(&scanners);
+    assert_eq!(damaged(&seen), []);
+}
+
+#[test]
 fn a_disk_that_reads_nothing_is_a_lost_volume_and_no_replica_of_it_is_damaged() {
     let root = tempfile::tempdir().unwrap();
     let (disk, env) = HookedDisk::new();
