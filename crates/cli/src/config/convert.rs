@@ -407,6 +407,26 @@ mod tests {
     }
 
     #[test]
+    fn hadoops_words_for_never_and_for_no_limit_are_understood() {
+        let scans = |values: [&str; 4]| {
+            let keys = [
+                "dfs.datanode.scan.period.hours",
+                "dfs.block.scanner.volume.bytes.per.second",
+                "dfs.datanode.directoryscan.interval",
+                "dfs.datanode.directoryscan.throttle.limit.ms.per.sec",
+            ];
+            let properties: Vec<_> = keys.into_iter().zip(values).collect();
+            let data = read(&converted(&properties), Role::Data);
+            SCANS.iter().map(|key| data.number(key)).collect::<Vec<_>>()
+        };
+        let hour = 3_600_000;
+        assert_eq!(scans(["12", "2097152", "60", "250"]), [12 * hour, 2 << 20, 60_000, 250]);
+        assert_eq!(scans(["0", "0", "0", "0"]), [504 * hour, 0, 0, 1_000]);
+        assert_eq!(scans(["-1", "-1", "-1", "-1"]), [0, 0, 0, 1_000]);
+        assert_eq!(scans(["504", "1m", "6h", "1001"]), [504 * hour, 1 << 20, 6 * hour, 1_000]);
+    }
+
+    #[test]
     fn a_lone_name_node_becomes_two_files() {
         let converted = converted(&[
             ("fs.defaultFS", "hdfs://nn-1:9000"),
