@@ -12,27 +12,32 @@ ITEM = "33"
 IN_SLICE = False
 NEEDS_CABLES = False
 DATA = 5
-# A look at everything every two seconds.
+# A look at everything every three seconds.
 SCANS = {
-    "block_scan_period_ms": 2000,
-    "block_scan_bytes_per_second": 256 << 20,
-    "directory_scan_interval_ms": 2000,
+    "block_scan_period_ms": 3000,
+    "block_scan_bytes_per_second": 64 << 20,
+    "directory_scan_interval_ms": 3000,
 }
+# A copy may be ordered from a replica before that is known to be damaged; it fails, and is ordered again after so long.
+COPIES = {"transfer_retry_ms": 10_000}
 FILES = "/scanned"
-FILE_BYTES = 3 << 20
+FILE_BYTES = 1 << 20
 HEAL_S = 180
+# A metadata server that has become active orders neither copies nor deletions for half a minute.
+GRACE_S = 32
 # Lines of a data server's log that accuse a replica.
 ACCUSED = re.compile(r"(?:found a damaged replica|block file is missing; it is forgotten) block=(?:BP\S*:)?blk_(\d+)_")
 
 
 def run(scene_of):
-    scene = scene_of(members=3, data=DATA)
+    scene = scene_of(members=3, data=DATA, meta_keys=COPIES)
     scene.cluster.data_keys = SCANS
     with scene:
         # Writers, appenders and deleters go on all the time: what they do is no damage.
         scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=2, stream=2))
         victims = store(scene)
         planted = {victim.number for victim in victims}
+        scene.rest(GRACE_S)
         scene.fault(f"something happens to replicas of {len(victims)} blocks", lambda: [victim.plant() for victim in victims])
         watch(scene, victims)
         for way in dict.fromkeys(victim.way for victim in victims):

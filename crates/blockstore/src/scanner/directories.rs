@@ -70,6 +70,8 @@ struct Scan<'a> {
     pool: PoolStore,
     paths: PoolPaths,
     throttle: Throttle,
+    /// The replicas that were there at the beginning, by the `subdirX` in which their files belong.
+    shelves: Vec<Vec<BlockId>>,
     found: BTreeMap<Kind, u64>,
     misplaced: Vec<Difference>,
 }
@@ -119,6 +121,7 @@ impl Scanner {
             pool,
             scanner: self,
             throttle: Throttle::new(self.ms_per_second, now),
+            shelves: Vec::new(),
             found: BTreeMap::new(),
             misplaced: Vec::new(),
         };
@@ -148,18 +151,19 @@ impl Scan<'_> {
         if !self.pool.volumes.is_there(self.scanner.volume) {
             return Err(Broken::NotThere);
         }
+        self.shelves = self.pool.shelves(self.scanner.volume);
         let finalized = self.paths.finalized();
         let names = self.list(&finalized)?;
         self.note_misplaced(&finalized, &names);
         for number in 0..SUBDIRECTORY_COUNT {
-            self.shelf(number, true)?;
+            self.shelf(number)?;
         }
         // Directories of older layouts, in which nothing should be.
         for name in names.iter().filter(|name| name.starts_with("subdir")) {
             if let Some(number) = name.strip_prefix("subdir").and_then(|digits| digits.parse().ok())
                 && number >= SUBDIRECTORY_COUNT
             {
-                self.shelf(number, false)?;
+                self.shelf(number)?;
             }
         }
         // Last, so that replicas whose files were moved elsewhere are forgotten by now.
@@ -169,8 +173,9 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Everything in one `subdirX`. Memory is asked after the directories are listed: what is made meanwhile is no difference.
-    fn shelf(&mut self, number: u64, has_replicas: bool) -> Result<(), Broken> {
+    /// Everything in one `subdirX`. Memory is asked again after the directories are listed. What is made or removed meanwhile
+    /// looks like a difference only until it is looked at a second time.
+    fn shelf(&mut self, number: u64) -> Result<(), Broken> {
         let outer = self.paths.finalized().join(format!("subdir{number}"));
         let mut found: BTreeMap<BlockId, Files> = BTreeMap::new();
         let mut metas: Vec<(BlockId, GenerationStamp)> = Vec::new();
@@ -201,10 +206,8 @@ impl Scan<'_> {
                 self.rest()?;
             }
         }
-        let memory = match has_replicas {
-            true => self.pool.settled_in(self.scanner.volume, number),
-            false => BTreeMap::new(),
-        };
+        let ids = self.shelves.get_mut(number as usize).map(std::mem::take).unwrap_or_default();
+        let memory = self.pool.settled_of(self.scanner.volume, &ids);
         for (id, stamp) in metas {
             if memory.get(&id).is_some_and(|settled| settled.generation_stamp == stamp)
                 && let Some(files) = found.get_mut(&id)
@@ -421,13 +424,24 @@ impl Scan<'_> {
 }
 
 impl PoolStore {
-    /// The finished replicas on a volume whose files belong in this `subdirX`.
-    fn settled_in(&self, volume: VolumeIndex, first: u64) -> BTreeMap<BlockId, Settled> {
+    /// The finished replicas on a volume, by the `subdirX` in which their files belong: eight bytes each, so that the map is
+    /// gone through once.
+    fn shelves(&self, volume: VolumeIndex) -> Vec<Vec<BlockId>> {
+        let mut shelves = vec![Vec::new(); SUBDIRECTORY_COUNT as usize];
         let map = self.state.map.read();
-        let settled = map.records.iter().filter_map(|(id, record)| match record {
-            Record::Finalized(settled) if settled.volume == volume && subdirectories(*id).0 == first => {
-                Some((*id, *settled))
+        for (id, record) in &map.records {
+            if matches!(record, Record::Finalized(settled) if settled.volume == volume) {
+                shelves[subdirectories(*id).0 as usize].push(*id);
             }
+        }
+        shelves
+    }
+
+    /// Of these blocks, the finished replicas on a volume as they are now.
+    fn settled_of(&self, volume: VolumeIndex, ids: &[BlockId]) -> BTreeMap<BlockId, Settled> {
+        let map = self.state.map.read();
+        let settled = ids.iter().filter_map(|id| match map.records.get(id) {
+            Some(Record::Finalized(settled)) if settled.volume == volume => Some((*id, *settled)),
             _ => None,
         });
         settled.collect()
