@@ -1,15 +1,20 @@
 //! The files in a data server's directory: VERSION files, file names, and replicas that were interrupted.
 
 use crate::Target;
-use base::ChecksumKind;
-use blockstore::{Checksum, layout, meta_file, version_file::Version};
+use base::{BlockId, ChecksumKind};
+use blockstore::{
+    Checksum, layout, meta_file,
+    scanner::cursor::{Cursor, Position},
+    version_file::Version,
+};
 use env::{Disk, OpenMode};
 use sim::{Dice, SimDisk};
 use std::path::Path;
 
-pub fn targets() -> [Target; 3] {
+pub fn targets() -> [Target; 4] {
     [
         Target { name: "data_version", samples: versions, check: check_version },
+        Target { name: "scan_cursor", samples: cursors, check: check_cursor },
         Target { name: "replica_name", samples: names, check: check_name },
         Target { name: "interrupted_replica", samples: replicas, check: check_replica },
     ]
@@ -30,6 +35,18 @@ fn check_version(bytes: &[u8]) -> bool {
         Ok(Some(version)) => version.require_number(path, "layoutVersion").is_ok(),
         _ => false,
     }
+}
+
+fn cursors() -> Vec<Vec<u8>> {
+    [Position::Start, Position::After(BlockId(u64::MAX)), Position::End]
+        .map(|at| Cursor { begun_ms: 1_764_230_400_000, at }.encode().into_bytes())
+        .to_vec()
+}
+
+fn check_cursor(bytes: &[u8]) -> bool {
+    let Ok(cursor) = Cursor::decode(bytes) else { return false };
+    assert_eq!(cursor.encode().as_bytes(), bytes, "what is read is what was written");
+    true
 }
 
 fn names() -> Vec<Vec<u8>> {

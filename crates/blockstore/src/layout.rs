@@ -127,6 +127,16 @@ pub enum FileName {
     Meta(Block),
 }
 
+impl FileName {
+    /// The block that the file belongs to.
+    pub fn id(self) -> BlockId {
+        match self {
+            Self::Block(id) => id,
+            Self::Meta(block) => block.id,
+        }
+    }
+}
+
 /// `None` for files that are not a replica's.
 pub fn parse_name(name: &str) -> Option<FileName> {
     let rest = name.strip_prefix(BLOCK_PREFIX)?;

@@ -22,6 +22,9 @@ pub(crate) struct Settled {
     /// 0 when the meta file is missing: the metadata server takes such a replica for corrupt, as in Hadoop.
     pub generation_stamp: GenerationStamp,
     pub length: u64,
+    /// The number of this finish among all of the pool since the start; 0 for what the start has found. A replica that was
+    /// opened again, or removed and made anew, is never equal to what it was, even at the same stamp and length.
+    pub turn: u32,
 }
 
 #[derive(Default)]

@@ -7,6 +7,10 @@ use std::sync::Arc;
 pub trait Observer: Send + Sync {
     /// An invalidated replica's files are gone, or a replica's files were found missing.
     fn deleted(&self, storage_id: &Arc<str>, block: Block);
+    /// A replica was found damaged. It stays where it is: who has asked for it decides.
+    fn damaged(&self, storage_id: &Arc<str>, block: Block);
+    /// A replica that nobody knew of was found whole, and is one of the pool from now on.
+    fn received(&self, storage_id: &Arc<str>, block: Block);
     /// A volume failed and took these with it.
     fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
 }

@@ -13,7 +13,7 @@ use std::{
     collections::HashSet,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct PoolState {
     pub info: PoolInfo,
     pub map: RwLock<ReplicaMap>,
     pub observer: OnceLock<Arc<dyn Observer>>,
+    /// See [`Settled::turn`](crate::map::Settled).
+    turns: AtomicU32,
     /// Bytes of the pool's block and meta files on each volume.
     used: Box<[AtomicU64]>,
     /// The `subdirX/subdirY` whose names this process has made durable. Existing is not enough: a finalize
@@ -36,9 +38,15 @@ impl PoolState {
             info,
             map: RwLock::new(map),
             observer: OnceLock::new(),
+            turns: AtomicU32::new(0),
             used: used.into_iter().map(AtomicU64::new).collect(),
             durable_directories: Mutex::default(),
         }
+    }
+
+    /// The number of a replica that is finished now.
+    pub fn next_turn(&self) -> u32 {
+        self.turns.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// Bytes of the pool's files on a volume.

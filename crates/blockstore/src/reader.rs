@@ -79,7 +79,7 @@ impl PoolStore {
         let block_file = match self.disk().open(&paths.block(Place::Finalized, id), OpenMode::Read) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.forget_missing(settled.volume, block);
+                self.forget_missing(id, settled);
                 return Err(StoreError::NotFound(id));
             }
             Err(error) => {

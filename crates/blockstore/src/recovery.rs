@@ -285,7 +285,11 @@ impl PoolStore {
                 drop(map);
                 return Err(self.io_error(settled.volume, &format!("raising the stamp of {found}"), error));
             }
-            *record = Record::Finalized(Settled { generation_stamp: stamp, ..settled });
+            *record = Record::Finalized(Settled {
+                generation_stamp: stamp,
+                turn: self.state.next_turn(),
+                ..settled
+            });
         }
         drop(map);
         self.sync_directory(settled.volume, &paths.directory(Place::Finalized, found.id))
@@ -328,7 +332,8 @@ impl PoolStore {
         }
         if let Err(error) = self.move_to_rbw(settled.volume, found, stamp) {
             // It may be gone with its volume, or be another's by now.
-            let _ = self.settle(&active, Record::Finalized(settled));
+            let back = Settled { turn: self.state.next_turn(), ..settled };
+            let _ = self.settle(&active, Record::Finalized(back));
             return Err(error);
         }
         files.place = Place::BeingWritten;

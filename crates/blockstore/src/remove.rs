@@ -9,7 +9,7 @@ use crate::{
     pool::PoolStore,
     volume::VolumeIndex,
 };
-use base::{Block, ExtendedBlock};
+use base::{Block, BlockId, ExtendedBlock};
 use std::{io, path::Path};
 
 impl PoolStore {
@@ -94,24 +94,31 @@ impl PoolStore {
         }
     }
 
-    /// The block file of a replica in the map is not there: someone took it away.
-    pub(crate) fn forget_missing(&self, index: VolumeIndex, block: Block) {
-        if !self.volume(index).is_alive() {
-            return;
+    /// The block file of a replica in the map is not there: somebody took it away, or its whole volume. Whether the replica
+    /// was forgotten.
+    pub(crate) fn forget_missing(&self, id: BlockId, settled: Settled) -> bool {
+        let index = settled.volume;
+        if !self.volumes.is_there(index) {
+            return false;
         }
         let is_forgotten = {
             let mut map = self.state.map.write();
             // It may have been removed or appended to since the look-up, which explains the missing file.
-            let is_same = map.records.get(&block.id).is_some_and(
-                |record| matches!(record, Record::Finalized(settled) if settled.block(block.id) == block),
-            );
-            is_same && map.records.remove(&block.id).is_some()
+            let found = map.records.get(&id);
+            let is_same = matches!(found, Some(Record::Finalized(now)) if *now == settled);
+            is_same && !map.recovering.contains_key(&id) && map.records.remove(&id).is_some()
         };
         if is_forgotten {
-            tracing::error!(%block, "the replica's block file is missing; it is forgotten");
+            let block = settled.block(id);
+            self.state.sub_used(index, settled.length);
+            tracing::error!(
+                %block, directory = %self.volume(index).paths.root.display(),
+                "the replica's block file is missing; it is forgotten"
+            );
             if let Some(observer) = self.state.observer.get() {
                 observer.deleted(self.storage_id(index), block);
             }
         }
+        is_forgotten
     }
 }

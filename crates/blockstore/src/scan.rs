@@ -116,7 +116,7 @@ fn look_at_finalized(
     let mut length = disk.length(&paths.block(Place::Finalized, id))?;
     let Some(generation_stamp) = stamp else {
         tracing::error!(block = %id, "the meta file is missing: the replica will be reported at stamp 0, as corrupt");
-        return Ok((Settled { volume, generation_stamp: GenerationStamp(0), length }, length));
+        return Ok((Settled { volume, generation_stamp: GenerationStamp(0), length, turn: 0 }, length));
     };
     let meta_path = paths.meta(Place::Finalized, id, generation_stamp);
     let meta_length = disk.length(&meta_path)?;
@@ -133,7 +133,7 @@ fn look_at_finalized(
             length = covered;
         }
     }
-    Ok((Settled { volume, generation_stamp, length }, used))
+    Ok((Settled { volume, generation_stamp, length, turn: 0 }, used))
 }
 
 fn covered_by_meta(disk: &dyn Disk, meta_path: &Path, length: u64, meta_length: u64) -> io::Result<u64> {
@@ -233,7 +233,7 @@ fn look_at_interrupted(
     let block_path: PathBuf = paths.block(Place::BeingWritten, id);
     let Some(generation_stamp) = stamp else {
         // Nothing vouches for a byte of it.
-        let settled = Settled { volume, generation_stamp: GenerationStamp(0), length: 0 };
+        let settled = Settled { volume, generation_stamp: GenerationStamp(0), length: 0, turn: 0 };
         return Ok((settled, disk.length(&block_path)?));
     };
     let meta_path = paths.meta(Place::BeingWritten, id, generation_stamp);
@@ -244,7 +244,7 @@ fn look_at_interrupted(
         Err(error) if error.kind() == io::ErrorKind::InvalidData => 0,
         Err(error) => return Err(error),
     };
-    let settled = Settled { volume, generation_stamp, length };
+    let settled = Settled { volume, generation_stamp, length, turn: 0 };
     let found = block.length()?;
     if length < found {
         let replica = Block { id, generation_stamp, length };

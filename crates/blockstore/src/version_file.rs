@@ -19,11 +19,23 @@ impl Version {
     /// # Errors
     /// [`OpenError::Io`] if the file cannot be read, [`OpenError::Version`] if it is too long or is not text.
     pub fn read(disk: &dyn Disk, path: &Path) -> Result<Option<Self>, OpenError> {
+        Self::read_as(disk, path, OpenMode::Read)
+    }
+
+    /// Like [`Version::read`], but what the medium has, not what memory has of it.
+    ///
+    /// # Errors
+    /// Those of [`Version::read`].
+    pub fn read_medium(disk: &dyn Disk, path: &Path) -> Result<Option<Self>, OpenError> {
+        Self::read_as(disk, path, OpenMode::ReadMedium)
+    }
+
+    fn read_as(disk: &dyn Disk, path: &Path, mode: OpenMode) -> Result<Option<Self>, OpenError> {
         let io = |error| OpenError::Io { path: path.into(), error };
         if !disk.exists(path).map_err(io)? {
             return Ok(None);
         }
-        let file = disk.open(path, OpenMode::Read).map_err(io)?;
+        let file = disk.open(path, mode).map_err(io)?;
         let length = file.length().map_err(io)?;
         if length > LENGTH_MAX {
             return Err(OpenError::Version {

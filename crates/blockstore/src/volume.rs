@@ -5,7 +5,7 @@ use crate::{
     layout::{PoolPaths, VolumePaths},
 };
 use base::StorageType;
-use env::{Disk, Lock};
+use env::{Disk, Lock, disk::LockFile};
 use parking_lot::Mutex;
 use std::{
     io,
@@ -30,7 +30,7 @@ pub(crate) struct Volume {
     promised: AtomicU64,
     /// Why it is no longer used: the first failure.
     failure: OnceLock<String>,
-    lock: Mutex<Option<Box<dyn Lock>>>,
+    lock: Mutex<Option<Arc<dyn Lock>>>,
     /// The directory was not there, has been made at this start, and has not been taken for new yet.
     is_missing: AtomicBool,
 }
@@ -52,7 +52,7 @@ impl Volume {
             reserved_bytes,
             promised: AtomicU64::new(0),
             failure: OnceLock::new(),
-            lock: Mutex::new(Some(lock)),
+            lock: Mutex::new(Some(lock.into())),
             is_missing: AtomicBool::new(is_missing),
         }
     }
@@ -87,6 +87,13 @@ impl Volume {
     /// Lets another process take the directory.
     pub fn unlock(&self) {
         *self.lock.lock() = None;
+    }
+
+    /// The file that is now where this process has locked one; `None` if it holds no lock any more.
+    pub fn look_at_lock(&self) -> io::Result<Option<LockFile>> {
+        // The disk may hang: others do not wait for that.
+        let lock = self.lock.lock().clone();
+        lock.map(|lock| lock.look(&self.paths.lock())).transpose()
     }
 
     pub fn promise(&self, bytes: u64) {

@@ -295,8 +295,12 @@ impl PoolStore {
         files.open = None;
         files.last_sum = None;
         self.volume(index).release(std::mem::take(&mut files.promised));
-        let settled =
-            Settled { volume: index, generation_stamp: block.generation_stamp, length: block.length };
+        let settled = Settled {
+            volume: index,
+            generation_stamp: block.generation_stamp,
+            length: block.length,
+            turn: self.state.next_turn(),
+        };
         active.set_acknowledged(files, block.length);
         active.set_written_by_client(files);
         self.settle(active, Record::Finalized(settled))?;

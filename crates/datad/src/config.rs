@@ -1,6 +1,6 @@
 //! The configuration of a data server.
 
-use blockstore::{StoreConfig, VolumeConfig};
+use blockstore::{ScanConfig, StoreConfig, VolumeConfig};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Settings of the data role, parsed and checked at the edge.
@@ -8,6 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub struct DataConfig {
     /// Data directories and how they are used.
     pub store: StoreConfig,
+    /// How replicas are looked after.
+    pub scan: ScanConfig,
     /// The address at which clients and other data servers send and fetch blocks (`dfs.datanode.address`).
     pub transfer_addr: SocketAddr,
     /// The address of the RPC port (`dfs.datanode.ipc.address`).
@@ -39,6 +41,7 @@ impl DataConfig {
         let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         Self {
             store: StoreConfig::new(volumes),
+            scan: ScanConfig::default(),
             transfer_addr: any,
             ipc_addr: any,
             http_addr: any,

@@ -1,6 +1,7 @@
 //! The content of `/health` and `/metrics`.
 
 use crate::{metadata::progress::Progress, state::State};
+use blockstore::scanner::figures::{Kind, ScanFigures};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -12,7 +13,7 @@ use web::{
     prometheus_client::{
         collector::Collector,
         encoding::{DescriptorEncoder, EncodeMetric},
-        metrics::{counter::ConstCounter, gauge::ConstGauge},
+        metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
         registry::Registry,
     },
 };
@@ -83,12 +84,55 @@ impl Collector for Figures {
             let counter = ConstCounter::new(value.load(Ordering::Relaxed));
             counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         }
+        if let Some(scanners) = state.scanners.get() {
+            encode_scans(scanners.figures(), &mut encoder)?;
+        }
         let counter = ConstCounter::new(state.env.descriptors.refused());
         let (name, help) =
             ("clover_connections_refused", "Connections closed at once for want of a file descriptor");
         counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         Ok(())
     }
+}
+
+/// What the scanners have done.
+fn encode_scans(figures: &ScanFigures, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+    let counters = [
+        ("clover_data_scanned_blocks", "Replicas that the block scanner has looked at", &figures.blocks),
+        ("clover_data_scanned_bytes", "Bytes that it has read", &figures.bytes),
+        (
+            "clover_data_scanned_suspects",
+            "Of the replicas, those that somebody could not read",
+            &figures.suspects,
+        ),
+        ("clover_data_scan_damaged", "Replicas that it has found damaged", &figures.damaged),
+        ("clover_data_scan_rounds", "Rounds that it has completed", &figures.rounds),
+        ("clover_data_directory_scans", "Volumes whose directories were compared", &figures.directory_scans),
+    ];
+    for (name, help, value) in counters {
+        let counter = ConstCounter::new(value.load(Ordering::Relaxed));
+        counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+    }
+    let lengths = [
+        ("clover_data_scan_round_ms", "How long the last round took", &figures.last_round_ms),
+        (
+            "clover_data_directory_scan_ms",
+            "How long the last comparison of directories took",
+            &figures.last_directory_scan_ms,
+        ),
+    ];
+    for (name, help, value) in lengths {
+        let gauge = ConstGauge::new(value.load(Ordering::Relaxed) as i64);
+        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+    }
+    let help = "Differences between directories and memory";
+    let mut family =
+        encoder.encode_descriptor("clover_data_directory_differences", help, None, MetricType::Counter)?;
+    for kind in Kind::ALL {
+        let counter = ConstCounter::new(figures.differences(kind));
+        counter.encode(family.encode_family(&[("kind", kind.name())])?)?;
+    }
+    Ok(())
 }
 
 pub fn registry(state: &Arc<State>) -> Registry {

@@ -12,7 +12,7 @@ use crate::{
 use base::{Block, ExtendedBlock};
 use blockstore::{Observer, PoolStore};
 use parking_lot::RwLock;
-use proto::hdfs::{ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
+use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
 use rpc::Client;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -39,9 +39,10 @@ pub struct Member {
 }
 
 impl Pool {
-    pub(crate) fn new(store: PoolStore) -> Self {
+    /// `node`: this server, as reports name it.
+    pub(crate) fn new(store: PoolStore, node: DatanodeInfoProto) -> Self {
         let reporter = Reporter::default();
-        store.set_observer(Arc::new(Teller { reporter: reporter.clone() }));
+        store.set_observer(Arc::new(Teller { reporter: reporter.clone(), node }));
         let id = store.info().pool.clone();
         Self { id, store, reporter, leadership: Leadership::default(), members: RwLock::default() }
     }
@@ -90,11 +91,21 @@ impl Pool {
 /// Passes on what the store notices by itself.
 struct Teller {
     reporter: Reporter,
+    node: DatanodeInfoProto,
 }
 
 impl Observer for Teller {
     fn deleted(&self, storage_id: &Arc<str>, block: Block) {
         self.reporter.notify_deleted(storage_id, block);
+    }
+
+    fn damaged(&self, storage_id: &Arc<str>, block: Block) {
+        let storage_id = storage_id.to_string();
+        self.reporter.notify_corrupt(Corrupt { block, node: self.node.clone(), storage_id });
+    }
+
+    fn received(&self, storage_id: &Arc<str>, block: Block) {
+        self.reporter.notify_received(storage_id, block, None);
     }
 
     fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>) {

@@ -9,7 +9,7 @@ use crate::{
     state::State,
     xceiver,
 };
-use blockstore::{BlockStore, OpenError};
+use blockstore::{BlockStore, OpenError, Scanners};
 use env::Env;
 use rpc::{Client, ClientOptions, Server, ServerConfig};
 use std::{
@@ -38,6 +38,8 @@ pub enum StartError {
         env::descriptors::LIMIT_MIN
     )]
     Descriptors { limit: usize },
+    #[error("the scanners of the data directories cannot be started")]
+    Scanners(#[source] io::Error),
     #[error("{0}")]
     Config(String),
 }
@@ -58,7 +60,8 @@ impl DataServer {
     /// # Errors
     /// [`StartError::Config`] if the configuration names no metadata server, [`StartError::Descriptors`] if too few
     /// file descriptors are allowed, [`StartError::Bind`] if a port cannot be bound, [`StartError::Store`] if the data
-    /// directories cannot be opened, [`StartError::BrokenOff`] if opening them panics.
+    /// directories cannot be opened, [`StartError::BrokenOff`] if opening them panics, [`StartError::Scanners`] if no
+    /// threads can be started for them.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
@@ -99,6 +102,8 @@ impl DataServer {
             http_port: http_addr.port(),
         };
         let state = Arc::new(State::new(env, config, volumes, identity));
+        let scanners = Scanners::start(&state.volumes, &state.config.scan).map_err(StartError::Scanners)?;
+        let _ = state.scanners.set(scanners);
         service.attach(state.clone());
 
         let mut progress = Vec::new();
@@ -216,6 +221,9 @@ impl DataServer {
         }
         self.ipc.shutdown().await;
         self.web.shutdown().await;
+        let state = self.state.clone();
+        // It waits a moment, which is no work for this thread. That it panicked is told already.
+        let _ = tokio::task::spawn_blocking(move || state.stop_scanners()).await;
         self.state.volumes.close();
     }
 }

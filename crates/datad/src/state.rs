@@ -1,8 +1,8 @@
 //! The state that all parts of a data server share.
 
 use crate::{config::DataConfig, identity::Identity, pool::Pool};
-use base::{Moment, StorageType};
-use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, StoreError, StoreResult};
+use base::{BlockId, Moment, StorageType};
+use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
 use std::{
     collections::HashMap,
@@ -28,6 +28,8 @@ pub struct State {
     pub volumes: Arc<BlockStore>,
     pub identity: Identity,
     pub counters: Counters,
+    /// They look after the replicas. There are none until the server has started.
+    pub(crate) scanners: OnceLock<Scanners>,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
@@ -60,6 +62,7 @@ impl State {
             volumes,
             identity,
             counters: Counters::default(),
+            scanners: OnceLock::new(),
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
             storage_types,
@@ -95,7 +98,8 @@ impl State {
     pub(crate) fn serve(&self, store: PoolStore) -> StoreResult<Arc<Pool>> {
         let id = store.info().pool.clone();
         for place in &self.pools {
-            let pool = place.get_or_init(|| Arc::new(Pool::new(store.clone())));
+            let pool =
+                place.get_or_init(|| Arc::new(Pool::new(store.clone(), self.identity.to_info_proto())));
             if pool.id == id {
                 return Ok(pool.clone());
             }
@@ -193,6 +197,19 @@ impl State {
     pub(crate) fn set_balancing_rate(&self, bytes_per_second: u64) {
         if bytes_per_second > 0 {
             self.balancing_rate.store(bytes_per_second, Ordering::Relaxed);
+        }
+    }
+
+    /// Has a replica scanned soon, because somebody could not read it.
+    pub(crate) fn suspect(&self, pool: &Pool, volume: VolumeIndex, id: BlockId) {
+        if let Some(scanners) = self.scanners.get() {
+            scanners.suspect(&pool.id, volume, id);
+        }
+    }
+
+    pub(crate) fn stop_scanners(&self) {
+        if let Some(scanners) = self.scanners.get() {
+            scanners.stop();
         }
     }
 

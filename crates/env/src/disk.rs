@@ -101,7 +101,27 @@ pub trait Disk: Send + Sync {
 }
 
 /// A lock that is held: see [`Disk::lock`].
-pub trait Lock: Send + Sync {}
+pub trait Lock: Send + Sync {
+    /// What is now at the path at which the lock was taken: a disk may be taken away, or another one put over it, while the
+    /// lock is held. A disk that nobody can take away need not look.
+    ///
+    /// # Errors
+    /// The system cannot tell, because a directory on the way may not be searched or the disk is broken.
+    fn look(&self, path: &Path) -> io::Result<LockFile> {
+        let _ = path;
+        Ok(LockFile::Held)
+    }
+}
+
+/// The file that is at the path of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockFile {
+    /// The one that is locked.
+    Held,
+    Missing,
+    /// Another one, of this file system or another.
+    Another,
+}
 
 impl Lock for () {}
 

@@ -3,7 +3,7 @@
 mod medium;
 
 use crate::{
-    disk::{Disk, File, Lock, OpenMode, Space, WriteDone},
+    disk::{Disk, File, Lock, LockFile, OpenMode, Space, WriteDone},
     pulse::{self, Pulse, rest},
 };
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::{
     fs, io,
     os::{
         fd::{AsFd, BorrowedFd},
-        unix::fs::FileExt,
+        unix::fs::{FileExt, MetadataExt},
     },
     path::Path,
     sync::Arc,
@@ -151,7 +151,7 @@ impl Disk for LocalDisk {
         })?;
         file.set_len(0)?;
         file.write_all_at(std::process::id().to_string().as_bytes(), 0)?;
-        Ok(Box::new(LocalLock { _file: file }))
+        Ok(Box::new(LocalLock { file }))
     }
 
     fn space(&self, path: &Path) -> io::Result<Space> {
@@ -167,10 +167,45 @@ impl Disk for LocalDisk {
 
 /// Closing the file gives the lock back.
 struct LocalLock {
-    _file: fs::File,
+    file: fs::File,
 }
 
-impl Lock for LocalLock {}
+impl Lock for LocalLock {
+    fn look(&self, path: &Path) -> io::Result<LockFile> {
+        let _rest = rest();
+        let held = self.file.metadata()?;
+        match fs::metadata(path) {
+            Ok(found) if (found.dev(), found.ino()) == (held.dev(), held.ino()) => Ok(LockFile::Held),
+            Ok(_) => Ok(LockFile::Another),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Where the directory is on another file system now, it is another directory.
+                let above = fs::metadata(path.parent().unwrap_or(Path::new("/")));
+                let is_moved = above.is_ok_and(|above| above.dev() != held.dev());
+                Ok(if is_moved { LockFile::Another } else { LockFile::Missing })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_knows_its_own_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("in_use.lock");
+        let lock = LocalDisk::new().lock(&path).unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Held);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Missing);
+        fs::write(&path, "7").unwrap();
+        assert_eq!(lock.look(&path).unwrap(), LockFile::Another);
+        // As if the disk were not mounted any more: the place of the file is on another file system.
+        assert_eq!(lock.look(Path::new("/proc/in_use.lock")).unwrap(), LockFile::Another);
+    }
+}
 
 struct LocalFile {
     file: fs::File,

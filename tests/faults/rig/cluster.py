@@ -160,6 +160,8 @@ class Cluster:
         # The number of the machine of their own on which the data servers are, where a story cuts that off.
         self.data_machine = None
         self.meta_keys = meta_keys or {}
+        # What a story sets on its data servers.
+        self.data_keys = {}
         self.before_format = lambda: None
 
     @property
@@ -203,6 +205,7 @@ class Cluster:
             data_http_address=f"{address}:0",
             heartbeat_interval_ms=HEARTBEAT_MS,
             insecure_simple_auth=self.network.has_cables,
+            **self.data_keys,
         )
 
     def start_data(self, name):

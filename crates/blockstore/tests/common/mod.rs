@@ -1,6 +1,8 @@
 //! A store in a directory of its own, and replicas to fill it with.
 #![allow(dead_code)]
 
+pub mod hooked;
+
 use base::{Block, BlockId, ExtendedBlock, GenerationStamp};
 use blockstore::{
     BlockStore, Checksum, NewReplica, Observer, PoolInfo, PoolStore, ReplicaReader, ReplicaWriter,
@@ -44,6 +46,36 @@ pub fn config(root: &Path, volumes: usize) -> StoreConfig {
 pub fn open(root: &Path, volumes: usize) -> PoolStore {
     let store = BlockStore::open(Env::production(), config(root, volumes)).unwrap();
     store.serve_pool(&pool()).unwrap()
+}
+
+/// A store on a disk of the test's own, and what its observer has seen.
+pub fn open_seen(env: Env, root: &Path, volumes: usize) -> (PoolStore, Arc<Seen>) {
+    let store = BlockStore::open(env, config(root, volumes)).unwrap();
+    let pool = store.serve_pool(&pool()).unwrap();
+    let seen = Arc::<Seen>::default();
+    pool.set_observer(seen.clone());
+    (pool, seen)
+}
+
+/// Writes a finished replica of `length` bytes.
+pub fn store_block(pool: &PoolStore, id: u64, length: usize) -> Block {
+    let mut writer = pool.create_rbw(&new(id, 1001)).unwrap();
+    fill(&mut writer, &bytes(length), 4096);
+    writer.finalize(true).unwrap()
+}
+
+/// The two files of a finished replica on the volume.
+pub fn files(root: &Path, volume: usize, block: Block) -> (std::path::PathBuf, std::path::PathBuf) {
+    use blockstore::layout::{Place, VolumePaths};
+    let paths = VolumePaths { root: root.join(format!("d{volume}")) }.pool(POOL);
+    (paths.block(Place::Finalized, block.id), paths.meta(Place::Finalized, block.id, block.generation_stamp))
+}
+
+/// Changes one byte of a file.
+pub fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
 }
 
 pub fn block(id: u64, stamp: u64) -> ExtendedBlock {
@@ -104,11 +136,21 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 pub struct Seen {
     pub deleted: Mutex<Vec<Block>>,
     pub lost: Mutex<Vec<Block>>,
+    pub damaged: Mutex<Vec<Block>>,
+    pub received: Mutex<Vec<Block>>,
 }
 
 impl Observer for Seen {
     fn deleted(&self, _: &Arc<str>, block: Block) {
         self.deleted.lock().unwrap().push(block);
+    }
+
+    fn damaged(&self, _: &Arc<str>, block: Block) {
+        self.damaged.lock().unwrap().push(block);
+    }
+
+    fn received(&self, _: &Arc<str>, block: Block) {
+        self.received.lock().unwrap().push(block);
     }
 
     fn volume_lost(&self, _: &Arc<str>, blocks: Vec<Block>) {

@@ -19,6 +19,14 @@ const PEER_PORT: u16 = 8021;
 const GROUP_KEYS: &str =
     "member, members, the addresses and coordinator of clover meta, metadata_servers of clover data";
 
+/// Keys of the scanners, of which some values stand for others in Hadoop.
+const SCANS: &[&str] = &[
+    "block_scan_period_ms",
+    "block_scan_bytes_per_second",
+    "directory_scan_interval_ms",
+    "directory_scan_ms_per_second",
+];
+
 #[derive(Debug, clap::Args)]
 pub struct Convert {
     /// Hadoop's files, or a directory with core-site.xml and hdfs-site.xml. Later ones count more.
@@ -81,6 +89,20 @@ pub fn run(args: Convert) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The value of a scanner's key in our words, and what was changed. Hadoop has several for "never" and "without a limit".
+fn scan_value(name: &str, value: &str) -> (String, Option<String>) {
+    let number = value.trim().parse::<i64>();
+    let (value, note) = match (name, number) {
+        ("block_scan_period_ms", Ok(0)) => ("504h", "0 is Hadoop's default of 504 hours there"),
+        ("directory_scan_ms_per_second", Ok(number)) if !(1..=1_000).contains(&number) => {
+            ("1000", "it is no limit there")
+        }
+        (_, Ok(..0)) => ("0", "a negative number is never"),
+        _ => return (value.to_owned(), None),
+    };
+    (value.to_owned(), Some(note.to_owned()))
+}
+
 impl Converted {
     fn of(config: &Config) -> Self {
         let mut converted = Self::default();
@@ -138,6 +160,7 @@ impl Converted {
         let (value, note) = match (key.name, key.kind) {
             ("name_dir", _) => first_directory(value),
             (_, Kind::Address) => return self.put_address(role, key, value),
+            (name, _) if SCANS.contains(&name) => scan_value(name, value),
             _ => (value.to_owned(), None),
         };
         let parsed = key.kind.parse(&value, unit)?;
@@ -381,6 +404,26 @@ mod tests {
         let mut settings = Settings::defaults(role.tables());
         settings.read_toml(&converted.file(role), "converted").unwrap();
         settings
+    }
+
+    #[test]
+    fn hadoops_words_for_never_and_for_no_limit_are_understood() {
+        let scans = |values: [&str; 4]| {
+            let keys = [
+                "dfs.datanode.scan.period.hours",
+                "dfs.block.scanner.volume.bytes.per.second",
+                "dfs.datanode.directoryscan.interval",
+                "dfs.datanode.directoryscan.throttle.limit.ms.per.sec",
+            ];
+            let properties: Vec<_> = keys.into_iter().zip(values).collect();
+            let data = read(&converted(&properties), Role::Data);
+            SCANS.iter().map(|key| data.number(key)).collect::<Vec<_>>()
+        };
+        let hour = 3_600_000;
+        assert_eq!(scans(["12", "2097152", "60", "250"]), [12 * hour, 2 << 20, 60_000, 250]);
+        assert_eq!(scans(["0", "0", "0", "0"]), [504 * hour, 0, 0, 1_000]);
+        assert_eq!(scans(["-1", "-1", "-1", "-1"]), [0, 0, 0, 1_000]);
+        assert_eq!(scans(["504", "1m", "6h", "1001"]), [504 * hour, 1 << 20, 6 * hour, 1_000]);
     }
 
     #[test]

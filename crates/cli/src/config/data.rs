@@ -39,6 +39,14 @@ pub const KEYS: &[Key] = &[
         help: "Connections served at once on the transfer port." },
     Key { name: "transfer_timeout_ms", hadoop: None, kind: Milliseconds { min: 100, max: ANY }, default: "1m",
         help: "A transfer connection without progress ends after this." },
+    Key { name: "block_scan_period_ms", hadoop: Some(("dfs.datanode.scan.period.hours", Hours)), kind: Milliseconds { min: 0, max: ANY }, default: "504h",
+        help: "All replicas of a disk are read and compared with their checksums once in so long; 0 for never." },
+    Key { name: "block_scan_bytes_per_second", hadoop: Some(("dfs.block.scanner.volume.bytes.per.second", Same)), kind: Bytes { min: 0, max: ANY }, default: "1m",
+        help: "At most so much of each disk is read for that; 0 for nothing." },
+    Key { name: "directory_scan_interval_ms", hadoop: Some(("dfs.datanode.directoryscan.interval", Seconds)), kind: Milliseconds { min: 0, max: ANY }, default: "6h",
+        help: "How often the directories of each disk are compared with what the server knows; 0 for never." },
+    Key { name: "directory_scan_ms_per_second", hadoop: Some(("dfs.datanode.directoryscan.throttle.limit.ms.per.sec", Same)), kind: Integer { min: 1, max: 1_000 }, default: "1000",
+        help: "The milliseconds of each second that this may take; 1000 for no limit." },
     key::INSECURE_SIMPLE_AUTH,
 ];
 
@@ -84,6 +92,10 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     config.transfer_timeout_ms = settings.number("transfer_timeout_ms");
     config.store.reserved_bytes = settings.number("reserved_bytes");
     config.store.failed_volumes_tolerated = settings.number("failed_volumes_tolerated") as usize;
+    config.scan.block_period_ms = settings.number("block_scan_period_ms");
+    config.scan.block_bytes_per_second = settings.number("block_scan_bytes_per_second");
+    config.scan.directory_interval_ms = settings.number("directory_scan_interval_ms");
+    config.scan.directory_ms_per_second = settings.number("directory_scan_ms_per_second");
     config.user = user.to_owned();
     Ok(config)
 }

@@ -106,6 +106,12 @@ const KNOWN: &[(&str, Advice)] = &[
     ("dfs.https.", NotYet("there is no HTTPS")),
     ("dfs.namenode.https-", NotYet("there is no HTTPS")),
     ("dfs.datanode.https.", NotYet("there is no HTTPS")),
+    ("dfs.block.scanner.skip.recent.accessed", NotYet("the block scanner reads every replica in its turn")),
+    (
+        "dfs.block.scanner.cursor.save.interval.ms",
+        Instead("its place is kept every ten minutes; leave it out"),
+    ),
+    ("dfs.datanode.directoryscan.threads", Instead("each disk has a thread of its own; leave it out")),
     ("dfs.balancer.", NotYet("there is no balancer")),
     ("dfs.datanode.balance.", NotYet("there is no balancer")),
     ("dfs.mover.", NotYet("there is no mover")),

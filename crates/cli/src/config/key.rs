@@ -37,6 +37,7 @@ pub const INSECURE_SIMPLE_AUTH: Key = Key {
 pub enum HadoopUnit {
     Same,
     Seconds,
+    Hours,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -222,6 +223,7 @@ fn parse_milliseconds(text: &str, unit: HadoopUnit) -> Result<u64, String> {
     let bare = match unit {
         HadoopUnit::Same => 1,
         HadoopUnit::Seconds => 1_000,
+        HadoopUnit::Hours => 3_600_000,
     };
     let suffixes = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
     let (digits, factor) = suffixes

@@ -6,7 +6,7 @@
 use super::{on_disk, refusal::Refusal, request};
 use crate::{pool::Pool, reporter::Corrupt, state::State};
 use base::{BlockId, PacketHeader};
-use blockstore::{ReplicaReader, ReplicaState, meta_file};
+use blockstore::{ReplicaReader, ReplicaState, VolumeIndex, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
 use proto::data_transfer::packet;
@@ -64,6 +64,11 @@ impl Outbound {
         let last_sum = reader.last_sum.filter(|_| end == available && checksum.size() > 0);
         let (pool, reader, start) = (pool.clone(), Arc::new(reader), offset - offset % chunk);
         Ok(Self { pool, reader, checksum, start, end, last_sum })
+    }
+
+    /// The volume of the replica.
+    pub fn volume(&self) -> VolumeIndex {
+        self.reader.volume
     }
 
     /// Sends `greeting`, all packets and the empty one that ends them.
@@ -180,8 +185,13 @@ fn fill(
     let volume = outbound.reader.volume;
     state.clone().volumes.threads().submit(volume, id.0, move || {
         let filled = owned.fill(fill, data_bytes);
-        if matches!(&filled, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof) {
-            report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");
+        match &filled {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");
+            }
+            // The disk, or want of something: the scanner tells which.
+            Err(_) => state.suspect(&owned.pool, volume, id),
+            Ok(_) => {}
         }
         let _ = sender.send(filled);
     });

@@ -48,6 +48,7 @@ pub async fn read_block(
     };
     // The header goes out in one piece with the first packets: a short read is answered with one write.
     let counters = &state.counters;
+    let volume = outbound.volume();
     outbound.send(state, delimited::encoded(&response).to_vec(), out).await?;
 
     counters.blocks_read.fetch_add(1, Ordering::Relaxed);
@@ -58,6 +59,7 @@ pub async fn read_block(
         Ok(said) => {
             if said.status == Status::ErrorChecksum as i32 {
                 tracing::warn!(%block, %peer, "the reader found the replica corrupt");
+                state.suspect(pool, volume, block.block.id);
             }
             Ok(Next::Operation)
         }

@@ -59,6 +59,15 @@ fn forget_pages(file: &fs::File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file.as_fd(), 0, None, rustix::fs::Advice::DontNeed)?)
 }
 
+impl Drop for MediumFile {
+    /// What was read through the cache pushes nothing else out of it.
+    fn drop(&mut self) {
+        if self.direct.is_none() {
+            let _ = rustix::fs::fadvise(self.file.as_fd(), 0, None, rustix::fs::Advice::DontNeed);
+        }
+    }
+}
+
 impl File for MediumFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let Some(direct) = &self.direct else { return read_full(&self.file, buffer, offset, 1) };

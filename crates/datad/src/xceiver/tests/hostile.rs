@@ -1,6 +1,7 @@
 //! Bad input: each is answered, none is finalised, and the server goes on serving.
 
 use super::cluster::{Server, block, located, packet, read_range, servers, some_bytes, write_block};
+use blockstore::{ScanConfig, Scanners};
 use bytes::Bytes;
 use proto::{
     data_transfer::Opcode,
@@ -11,7 +12,10 @@ use proto::{
     },
 };
 use rpc::streaming::{Inbound, Outgoing};
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 fn write_op(id: u64) -> OpWriteBlockProto {
     OpWriteBlockProto {
@@ -304,6 +308,35 @@ async fn several_reads_use_one_connection() {
         let status = proto::hdfs::ClientReadStatusProto { status: Status::ChecksumOk.into() };
         out.message(&status).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_a_reader_calls_corrupt_is_scanned_before_its_turn() {
+    let [server] = servers().await;
+    write_block(&located(block(1), &[&server]), &some_bytes(1000)).await;
+    let config = ScanConfig { block_bytes_per_second: u64::MAX, ..ScanConfig::default() };
+    let scanners = Scanners::start(&server.state.volumes, &config).unwrap();
+    assert!(server.state.scanners.set(scanners).is_ok());
+    let figures = server.state.scanners.get().unwrap().figures();
+    let wait_for = async |number: &AtomicU64| {
+        while number.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    wait_for(&figures.rounds).await;
+    let (path, mut bytes) = server.file(1).unwrap();
+    bytes[700] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+
+    let (mut inbound, mut out) = server.send(Opcode::ReadBlock, &read_op(1, 0, 1000)).await;
+    let _: BlockOpResponseProto = inbound.message().await.unwrap();
+    while !inbound.packet().await.unwrap().header.last_in_block {}
+    let status = proto::hdfs::ClientReadStatusProto { status: Status::ErrorChecksum.into() };
+    out.message(&status).await.unwrap();
+    wait_for(&figures.suspects).await;
+    wait_for(&figures.damaged).await;
+    assert_eq!(figures.rounds.load(Ordering::Relaxed), 1);
+    server.state.stop_scanners();
 }
 
 /// A seed that fails is all that is needed to see it again.

@@ -1,0 +1,85 @@
+//! What the scanners of a volume are told while they run.
+
+use super::plan::{Name, SUSPECT_COUNT_MAX};
+use parking_lot::{Condvar, Mutex};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Shared by the threads of a volume and those who speak to them.
+#[derive(Debug, Default)]
+pub(super) struct Signal {
+    told: Mutex<Told>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    is_stopped: bool,
+    /// Threads that run.
+    running: usize,
+    suspects: Vec<Name>,
+}
+
+impl Signal {
+    pub fn stop(&self) {
+        self.told.lock().is_stopped = true;
+        self.wake.notify_all();
+    }
+
+    /// Counts a thread in, until the answer is dropped.
+    pub fn begin(self: &Arc<Self>) -> Running {
+        self.told.lock().running += 1;
+        Running(self.clone())
+    }
+
+    /// Waits until all threads have ended, or until then. Whether they have.
+    pub fn wait_ended(&self, until: Instant) -> bool {
+        let mut told = self.told.lock();
+        while told.running > 0 {
+            if self.wake.wait_until(&mut told, until).timed_out() {
+                break;
+            }
+        }
+        told.running == 0
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.told.lock().is_stopped
+    }
+
+    /// Nobody takes them where the block scanner is off: then the first ones stay, which is little.
+    pub fn suspect(&self, replica: Name) {
+        let mut told = self.told.lock();
+        if told.suspects.len() < SUSPECT_COUNT_MAX && !told.suspects.contains(&replica) {
+            told.suspects.push(replica);
+        }
+    }
+
+    pub fn take_suspects(&self) -> Vec<Name> {
+        std::mem::take(&mut self.told.lock().suspects)
+    }
+
+    /// Waits so long, or until the scanners are to end. Whether they go on.
+    pub fn wait(&self, ms: u64) -> bool {
+        let until = Instant::now() + Duration::from_millis(ms);
+        let mut told = self.told.lock();
+        while !told.is_stopped {
+            if self.wake.wait_until(&mut told, until).timed_out() {
+                break;
+            }
+        }
+        !told.is_stopped
+    }
+}
+
+/// A thread that runs: see [`Signal::begin`].
+pub(super) struct Running(Arc<Signal>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.told.lock().running -= 1;
+        self.0.wake.notify_all();
+    }
+}
