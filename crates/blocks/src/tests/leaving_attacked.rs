@@ -286,7 +286,7 @@ fn appends_that_are_over_in_a_moment_do_not_keep_a_server_for_ever() {
 /// Nothing is known of a dead server's blocks: a file that wants more replicas than there are servers does not keep it.
 #[test]
 fn a_dead_server_is_not_kept_by_blocks_that_it_never_had() {
-    let mut cluster = Cluster::with_servers(config(), 5);
+    let mut cluster = Cluster::with_servers(Config { pending_timeout_ms: 500, ..config() }, 5);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     // A job's file with ten replicas, which no cluster of this size can have.
     cluster.add_stored(block(2, 5), 10, &[2, 3, 4, 5]);
