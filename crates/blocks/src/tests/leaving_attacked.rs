@@ -308,3 +308,117 @@ fn a_damaged_replica_does_not_keep_the_good_one_from_being_copied() {
     cluster.pass_with_copies(20_000, &[1, 2]);
     assert_eq!(cluster.state(1), AdminState::Decommissioned);
 }
+
+/// The broom is never idle in a large cluster, where some server always begins anew or reports less than was known.
+#[test]
+fn a_server_that_begins_anew_again_and_again_does_not_keep_another_for_ever() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    for id in 1..=40 {
+        cluster.add_stored(block(id, 5), 2, &[2, 3]);
+    }
+    cluster.sweep();
+    cluster.order(1, AdminOrder::Decommission);
+    for _ in 0..300 {
+        cluster.now = cluster.now.plus_ms(100);
+        cluster.map.register(registration(4), session(4), cluster.now).unwrap();
+        for server in [1, 2, 3, 4] {
+            cluster.heartbeat(server);
+        }
+        cluster.map.tick(cluster.now, &|_| 0);
+        // In 300 ticks the broom goes round 75 times.
+        cluster.map.sweep(10, cluster.now);
+    }
+    assert_eq!(cluster.state(1), AdminState::Decommissioned, "it holds nothing, and neither does 4");
+}
+
+/// The same with reports that lack something.
+#[test]
+fn reports_that_lack_a_replica_do_not_keep_a_server_for_ever() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    for id in 1..=40 {
+        cluster.add_stored(block(id, 5), 2, &[2, 3]);
+    }
+    cluster.sweep();
+    cluster.order(1, AdminOrder::Decommission);
+    let mut left = false;
+    for _ in 0..150 {
+        for rows in [vec![finalized(block(40, 5))], vec![]] {
+            cluster.now = cluster.now.plus_ms(100);
+            for server in [1, 2, 3, 4] {
+                cluster.heartbeat(server);
+            }
+            cluster.report(4, &rows);
+            cluster.map.tick(cluster.now, &|_| 0);
+            cluster.map.sweep(10, cluster.now);
+            left |= cluster.state(1) == AdminState::Decommissioned;
+        }
+    }
+    assert!(left, "it holds nothing");
+}
+
+/// A block's only replica is finished on a server in maintenance, which is up: nobody can read it, and nobody copies it.
+#[test]
+fn a_recovery_that_ends_on_a_server_in_maintenance_alone_leaves_a_block_that_is_copied() {
+    let mut cluster = Cluster::with_servers(Config { pending_timeout_ms: 500, ..config() }, 4);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.order(1, AdminOrder::Maintenance);
+    cluster.pass(1_000, &[1, 2, 3, 4]);
+    assert_eq!(cluster.state(1), AdminState::InMaintenance);
+    let again = Block { generation_stamp: GenerationStamp(1002), ..block(1, 5) };
+    cluster.map.reopen(again, &[]);
+    // 2 does not answer in time, and the recovery goes on without it.
+    assert!(cluster.map.begin_recovery(BlockId(1), None, cluster.now));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(1003), None, None));
+    let left = [cluster.place(1)];
+    let recovered = Block { generation_stamp: GenerationStamp(1003), ..again };
+    cluster.map.set_pipeline(recovered, &left);
+    cluster.map.recovered(recovered, &left, cluster.now);
+    cluster.map.commit(recovered, cluster.now);
+    cluster.map.complete(BlockId(1), cluster.now);
+    let commands = cluster.pass(5_000, &[1, 2, 3, 4]);
+    assert!(transfers(&commands).iter().any(|(source, id, _)| (*source, *id) == (1, 1)));
+}
+
+/// 1 is switched off when it is in maintenance. The order that ends its maintenance comes while it is off; then it comes back.
+#[test]
+fn a_server_that_comes_back_under_any_other_order_keeps_the_map_right() {
+    let orders = [AdminOrder::InService, AdminOrder::Decommission, AdminOrder::Maintenance];
+    for before in orders {
+        for while_off in orders {
+            for after in orders {
+                for waits_ms in [0, 100, 1_000] {
+                    let config = Config { pending_timeout_ms: 500, ..config() };
+                    let mut cluster = Cluster::with_servers(config, 4);
+                    for id in 1..=6 {
+                        cluster.add_stored(block(id, 5), 1 + (id % 3) as u16, &[1, 2, 3]);
+                    }
+                    cluster.order(1, before);
+                    cluster.pass_with_copies(waits_ms, &[1, 2, 3, 4]);
+                    cluster.pass_with_copies(2_500, &[2, 3, 4]);
+                    cluster.order(1, while_off);
+                    cluster.pass_with_copies(waits_ms, &[2, 3, 4]);
+                    cluster.map.register(registration(1), session(1), cluster.now).unwrap();
+                    cluster.order(1, after);
+                    cluster.pass_with_copies(waits_ms, &[1, 2, 3, 4]);
+                    let rows: Vec<_> = (1..=6).map(|id| finalized(block(id, 5))).collect();
+                    cluster.report(1, &rows);
+                    cluster.pass_with_copies(4_000, &[1, 2, 3, 4]);
+                    let expected = match after {
+                        AdminOrder::InService => AdminState::InService,
+                        AdminOrder::Decommission => AdminState::Decommissioned,
+                        AdminOrder::Maintenance => AdminState::InMaintenance,
+                    };
+                    assert_eq!(cluster.state(1), expected, "{before:?} {while_off:?} {after:?} {waits_ms}");
+                    for id in 1..=6 {
+                        let live = cluster.live(id);
+                        let needed = if after == AdminOrder::Maintenance { 1 } else { 1 + (id % 3) as usize };
+                        assert!(
+                            live >= needed,
+                            "{before:?} {while_off:?} {after:?} {waits_ms}: {id} has {live}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

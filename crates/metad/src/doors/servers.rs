@@ -103,4 +103,29 @@ mod tests {
             .collect();
         assert_eq!(told, [("a", in_progress, 12), ("b", done, 0)]);
     }
+
+    /// A group that is asked for the servers in maintenance leaves out those that it still needs. `hdfs dfsadmin -report -inmaintenance`
+    /// asks so.
+    #[test]
+    fn a_server_is_in_maintenance_only_if_it_is_for_all_groups_whatever_they_were_asked() {
+        let (entering, done) = (AdminState::EnteringMaintenance, AdminState::InMaintenance);
+        let asked = |kept: AdminState| {
+            let of_groups = [vec![server("a", done, 5)], vec![server("a", entering, 7)]];
+            let of_groups = of_groups.map(|mut told| {
+                told.retain(|server| server.admin_state() == kept);
+                told
+            });
+            p::GetDatanodeReportResponseProto::decode(report(parts(&of_groups)).unwrap()).unwrap().di
+        };
+        assert_eq!(asked(entering).len(), 1);
+        assert_eq!(asked(done).len(), 0, "the second group needs it");
+    }
+
+    /// A group whose metadata server has just been started does not know the server yet, and may need it.
+    #[test]
+    fn a_server_that_a_group_does_not_know_may_not_be_switched_off() {
+        let of_groups = [vec![server("a", AdminState::Decommissioned, 5)], vec![]];
+        let told = p::GetDatanodeReportResponseProto::decode(report(parts(&of_groups)).unwrap()).unwrap();
+        assert_ne!(told.di[0].admin_state(), AdminState::Decommissioned);
+    }
 }
