@@ -399,6 +399,7 @@ fn a_server_that_comes_back_under_any_other_order_keeps_the_map_right() {
                     cluster.pass_with_copies(waits_ms, &[2, 3, 4]);
                     cluster.map.register(registration(1), session(1), cluster.now).unwrap();
                     cluster.order(1, after);
+                    cluster.heartbeat(1);
                     cluster.pass_with_copies(waits_ms, &[1, 2, 3, 4]);
                     let rows: Vec<_> = (1..=6).map(|id| finalized(block(id, 5))).collect();
                     cluster.report(1, &rows);
@@ -421,4 +422,40 @@ fn a_server_that_comes_back_under_any_other_order_keeps_the_map_right() {
             }
         }
     }
+}
+
+/// The server that leaves is dead, and its replicas are remembered; another one has begun anew, and has not said yet what it has.
+#[test]
+fn a_dead_server_is_not_in_maintenance_because_of_a_replica_that_nobody_has_seen_since_its_server_began_anew()
+{
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.order(1, AdminOrder::Maintenance);
+    cluster.tell(2, &[received(block(1, 5))]);
+    // 2 begins anew with an empty disk before anything is decided, and 1 dies.
+    cluster.map.register(registration(2), session(2), cluster.now).unwrap();
+    cluster.pass(3_000, &[2, 3]);
+    assert!(!cluster.map.server(&uuid(1)).unwrap().alive);
+    assert_eq!(
+        cluster.state(1),
+        AdminState::EnteringMaintenance,
+        "it may be the only one that has the block"
+    );
+}
+
+/// An append begins while the other server has not said yet what it has since it began anew. It has lost the block.
+#[test]
+fn a_block_that_is_opened_again_is_not_kept_by_a_server_that_has_not_reported() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.map.register(registration(2), session(2), cluster.now).unwrap();
+    cluster.heartbeat(2);
+    let again = Block { generation_stamp: GenerationStamp(1001), ..block(1, 5) };
+    cluster.map.reopen(again, &[]);
+    cluster.pass(1_000, &[1, 2, 3]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "2 may have lost it");
+    cluster.report(2, &[]);
+    cluster.pass(1_000, &[1, 2, 3]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "it is the only one");
 }
