@@ -12,7 +12,7 @@ fn order(text: &str, port: u32) -> AdminOrder {
         std::env::temp_dir().join(format!("attacked-{}-{port}-{}", std::process::id(), text.len()));
     std::fs::write(&directory, text).unwrap();
     let admission = Admission::new(None, Some(directory.clone()));
-    let read = admission.reread(&env::LocalDisk);
+    let read = admission.reread(&env::LocalDisk::new());
     std::fs::remove_file(&directory).unwrap();
     read.unwrap();
     admission.order_for([10, 0, 0, 1].into(), port, Timestamp { ms: 0 })
