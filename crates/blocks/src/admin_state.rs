@@ -55,7 +55,8 @@ impl AdminState {
         self != Self::InMaintenance
     }
 
-    fn obeys(self, order: AdminOrder) -> bool {
+    /// Whether a server in this state needs no change to obey this order.
+    pub fn obeys(self, order: AdminOrder) -> bool {
         match order {
             AdminOrder::InService => self.is_in_service(),
             AdminOrder::Decommission => matches!(self, Self::DecommissionInProgress | Self::Decommissioned),
@@ -109,6 +110,8 @@ impl BlockMap {
         self.request_sweep();
         self.sweeper.request_redundancy();
         self.begin_to_leave(index);
+        // Blocks of other servers that leave may have been served by this one.
+        self.prolong_leaving();
     }
 
     /// A server that has registered may have been away: whether blocks need it is found out anew.
@@ -133,7 +136,8 @@ impl BlockMap {
 
     fn begin_to_leave(&mut self, index: u32) {
         let is_leaving = self.servers.get(index).face.admin_state.is_leaving();
-        self.servers.get_mut(index).leaving = is_leaving.then(Leaving::for_a_lap);
+        let until = self.sweeper.one_lap_on();
+        self.servers.get_mut(index).leaving = is_leaving.then(|| Leaving::until(until));
         self.servers.face_mut(index).blocks_in_need = 0;
     }
 }

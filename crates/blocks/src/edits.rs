@@ -153,6 +153,7 @@ impl BlockMap {
         let old = *self.arena.record(slot);
         let mut places = self.good_places(slot);
         places.retain(|place| self.storages.get(*place).is_present());
+        self.prefer_readable(&mut places);
         let given = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
         construction.targets = if given.is_empty() { places.clone() } else { given };
@@ -167,6 +168,7 @@ impl BlockMap {
         self.set_block(slot, block);
         self.evaluate(slot);
         self.take_postponed(block.id, self.latest);
+        self.call_back(slot);
     }
 
     /// The writer goes on through another pipeline, under a newer stamp.
@@ -191,6 +193,9 @@ impl BlockMap {
             self.add_finalized(slot, place, self.latest);
         }
         self.take_postponed(block.id, self.latest);
+        if self.arena.record(slot).state() != BlockState::Complete {
+            self.call_back(slot);
+        }
     }
 
     pub fn set_replication(&mut self, id: BlockId, replication: u16, now: Moment) {

@@ -1,39 +1,47 @@
 //! The blocks that still need a data server which is to leave service.
 //!
 //! When a server is ordered out of service, all blocks are looked at once, in a lap of the broom. Each block that needs
-//! the server is noted with it, and so is each block that comes to need it later, because every change of a block ends
-//! with a look at it. Noted blocks are looked at again, some in each tick, until none is left. Then one more lap has to
-//! find nothing before the server may go. If the first lap finds nothing, that is enough.
+//! the server is noted with it. So is each block that comes to need it later, because every change of a block ends with
+//! a look at it. Noted blocks are looked at again, some in each tick, until none is left. Then the server may go, if all
+//! that changed many blocks at once has been looked at as well: a server that has died or left service, a report that
+//! lacked something, a server that has begun anew and not reported yet.
 
-use crate::{admin_state::AdminState, broken::Broken, map::BlockMap, redundancy::Count, words::BlockState};
+use crate::{
+    admin_state::AdminState,
+    broken::Broken,
+    map::BlockMap,
+    newcomers::Trial,
+    redundancy::Count,
+    storage::{Life, Storage},
+    sweep::Lap,
+    words::{BlockState, ReplicaState, UcReplica},
+};
 use base::{BlockId, InodeId};
 use std::collections::BTreeSet;
 
-/// Noted blocks of one server that are looked at in one tick.
+/// Noted blocks that are looked at in one tick, those of all servers together.
 const LOOKS_PER_TICK: usize = 10_000;
 /// Blocks that are noted for one server. If more need it, another lap finds them once these have gone.
 const NOTED_MAX: usize = 1_000_000;
 
 /// What is known of a server that is to leave.
 pub struct Leaving {
+    /// All blocks have been looked at when the broom has come here.
+    until: Lap,
     /// Blocks that need the server, as far as is known.
     noted: BTreeSet<BlockId>,
     /// The number of blocks that were found since the lap began and not noted, for want of room.
     beyond: u64,
-    /// Since the lap began no block was found that needs the server.
-    is_clean: bool,
     /// Where the next look begins.
     cursor: BlockId,
 }
 
 impl Leaving {
-    /// A lap of the broom is about to begin.
-    pub fn for_a_lap() -> Self {
-        Self { noted: BTreeSet::new(), beyond: 0, is_clean: true, cursor: BlockId(0) }
+    pub fn until(until: Lap) -> Self {
+        Self { until, noted: BTreeSet::new(), beyond: 0, cursor: BlockId(0) }
     }
 
     fn note(&mut self, id: BlockId) {
-        self.is_clean = false;
         if self.noted.len() < NOTED_MAX {
             self.noted.insert(id);
         } else {
@@ -52,38 +60,71 @@ impl Leaving {
 impl BlockMap {
     /// A complete block was looked at: servers that are to leave and that it needs note it.
     pub(crate) fn note_need(&mut self, slot: u32, count: &Count) {
-        if !count.is_on_leaving || self.is_served_without(slot, count, None) {
+        if !count.is_on_leaving {
             return;
         }
         let id = self.arena.record(slot).id();
         for place in self.arena.places(slot).as_slice().to_vec() {
-            let (server, state) = (self.storages.get(place).server, self.storages.get(place).admin_state);
-            if state.is_leaving() && !self.is_served_without(slot, count, Some(state)) {
-                self.note_block(server, id);
+            let storage = self.storages.get(place);
+            // The server of a lost storage may be gone from the table.
+            if !storage.is_live() || !storage.admin_state.is_leaving() {
+                continue;
+            }
+            let (server, state) = (storage.server, storage.admin_state);
+            if !self.is_served_without(slot, count, state)
+                && let Some(leaving) = &mut self.servers.get_mut(server).leaving
+            {
+                leaving.note(id);
             }
         }
     }
 
-    fn note_block(&mut self, server: u32, id: BlockId) {
-        if let Some(leaving) = &mut self.servers.get_mut(server).leaving {
-            leaving.note(id);
-        }
-    }
-
-    /// Whether enough replicas of a complete block are surely in service, so that a server in this state may go; `None`: in any state.
+    /// Whether enough replicas of a complete block are surely in service, so that a server in this state may go.
     /// Replicas that may be made up, or gone, do not count.
-    fn is_served_without(&self, slot: u32, count: &Count, state: Option<AdminState>) -> bool {
-        let wanted = self.wanted(slot);
+    fn is_served_without(&self, slot: u32, count: &Count, state: AdminState) -> bool {
         let needed = match state {
-            Some(AdminState::EnteringMaintenance) => self.maintenance_replication().min(wanted),
+            AdminState::EnteringMaintenance => self.maintenance_replication().min(self.wanted(slot)),
             // A block with very many replicas keeps nobody: as many as new files have are enough, as in HDFS.
-            _ => wanted.min(usize::from(self.config.default_replication).max(1)),
+            _ => {
+                let default = usize::from(self.config.default_replication).max(1);
+                self.needed_in_service(slot, count).min(default)
+            }
         };
-        count.proved >= needed && !count.stale
+        let sure = if self.has_proved_servers { count.proved } else { count.live };
+        sure >= needed && !count.stale
     }
 
     pub(crate) fn maintenance_replication(&self) -> usize {
         usize::from(self.config.maintenance_replication)
+    }
+
+    /// Something has changed many blocks at once: whether they need servers that are to leave is known after one more lap.
+    pub(crate) fn prolong_leaving(&mut self) {
+        if !self.servers.iter().any(|(_, server)| server.leaving.is_some()) {
+            return;
+        }
+        self.request_sweep();
+        self.sweeper.request_redundancy();
+        let lap = self.sweeper.one_lap_on();
+        for leaving in self.servers.iter_mut().filter_map(|server| server.leaving.as_mut()) {
+            leaving.until = lap;
+        }
+    }
+
+    /// A server begins anew: what its storages hold is not sure until they have reported. If they do not soon, the blocks that they had are
+    /// looked at, and servers that are to leave wait for that.
+    pub(crate) fn unsettle(&mut self, index: u32) {
+        let mut places = self.servers.get(index).storages.clone();
+        places.retain(|place| self.storages.get(*place).blocks > 0);
+        if places.is_empty() || !self.servers.iter().any(|(_, server)| server.leaving.is_some()) {
+            return;
+        }
+        self.request_sweep();
+        self.sweeper.request_redundancy();
+        let lap = self.sweeper.one_lap_on();
+        for place in places {
+            self.storages.get_mut(place).unsettled_until = Some(lap);
+        }
     }
 
     /// Looks again at blocks that need servers which are to leave, and lets servers go that no block needs.
@@ -91,26 +132,35 @@ impl BlockMap {
         let is_leaving = |server: &crate::servers::Server| server.face.admin_state.is_leaving();
         let leaving: Vec<u32> =
             self.servers.iter().filter(|(_, server)| is_leaving(server)).map(|(index, _)| index).collect();
-        for index in leaving {
-            self.look_at_noted(index);
-            if self.may_go(index) {
-                self.let_go(index);
-            }
-            self.tell_need(index);
+        if leaving.is_empty() {
+            return;
+        }
+        self.look_for_proved_servers();
+        let looks = (LOOKS_PER_TICK / leaving.len()).max(1);
+        for index in &leaving {
+            self.look_at_noted(*index, looks);
+        }
+        let clean: Vec<u32> = leaving.iter().copied().filter(|index| self.is_unneeded(*index)).collect();
+        if !clean.is_empty() && self.are_storages_settled() {
+            let kept = self.servers_of_writers();
+            clean.into_iter().filter(|index| !kept.contains(index)).for_each(|index| self.let_go(index));
+        }
+        leaving.into_iter().for_each(|index| self.tell_need(index));
+    }
+
+    /// As long as no server has shown that it stores blocks, because nothing was written since the metadata server began, each is believed.
+    fn look_for_proved_servers(&mut self) {
+        let mut live = self.servers.live().iter();
+        let has_proved = live.any(|server| self.servers.get(*server).trial == Trial::Passed);
+        if has_proved != self.has_proved_servers {
+            self.has_proved_servers = has_proved;
+            self.prolong_leaving();
         }
     }
 
-    /// The storages of a server are not surely known for a while. Blocks that were served by it need servers that are to leave, perhaps.
-    pub(crate) fn look_again_for_those_leaving(&mut self) {
-        if self.servers.iter().any(|(_, server)| server.leaving.is_some()) {
-            self.request_sweep();
-            self.sweeper.request_redundancy();
-        }
-    }
-
-    fn look_at_noted(&mut self, index: u32) {
+    fn look_at_noted(&mut self, index: u32, looks: usize) {
         let state = self.servers.get(index).face.admin_state;
-        let looked = self.servers.get_mut(index).leaving.as_mut().map(|leaving| leaving.next(LOOKS_PER_TICK));
+        let looked = self.servers.get_mut(index).leaving.as_mut().map(|leaving| leaving.next(looks));
         for id in looked.unwrap_or_default() {
             if !self.needs(id, index, state)
                 && let Some(leaving) = &mut self.servers.get_mut(index).leaving
@@ -123,51 +173,94 @@ impl BlockMap {
     fn needs(&self, id: BlockId, server: u32, state: AdminState) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         let is_complete = self.arena.record(slot).state() == BlockState::Complete;
-        let is_held =
-            || self.arena.places(slot).iter().any(|place| self.storages.get(place).server == server);
+        let is_here = |place| self.storages.is_live(place) && self.storages.get(place).server == server;
+        let is_held = || self.arena.places(slot).iter().any(is_here);
         // A block that is written again is looked at with the others that are being written.
-        is_complete && is_held() && !self.is_served_without(slot, &self.count(slot), Some(state))
+        is_complete && is_held() && !self.is_served_without(slot, &self.count(slot), state)
     }
 
-    /// Whether no block needs the server any more.
-    fn may_go(&mut self, index: u32) -> bool {
+    /// Whether no complete block needs the server, as far as single blocks tell.
+    fn is_unneeded(&mut self, index: u32) -> bool {
         let server = self.servers.get(index);
-        if !server.face.alive {
+        let storages = || server.storages.iter().map(|place| self.storages.get(*place));
+        if !server.face.alive && server.storages.is_empty() {
             // What it had is copied from elsewhere. As long as anything is missing somewhere, it might have been the last to have it.
             let is_whole = self.redundancy.queue.len() == 0 && self.redundancy.pending.len() == 0;
-            return is_whole && self.sweeper.is_idle();
+            return is_whole && self.are_all_sure();
         }
-        let is_known = |place: &u32| {
-            let storage = self.storages.get(*place);
-            !storage.stale && !storage.is_incomplete
-        };
-        let is_reported = server.has_named_storages && server.storages.iter().all(is_known);
-        let Some(leaving) = &server.leaving else { return false };
-        if self.config.rules.break_rule(Broken::LeavingNotAwaited) {
-            return is_reported && self.sweeper.is_idle();
-        }
-        // While the broom is under way, replicas may have been lost, or may have left service, of blocks that it has still to look at.
-        if !is_reported || !leaving.noted.is_empty() || !self.sweeper.is_idle() {
+        let is_known = |storage: &Storage| !storage.stale && !storage.is_incomplete;
+        if server.face.alive && !(server.has_named_storages && storages().all(is_known)) {
             return false;
         }
-        if !leaving.is_clean {
+        if storages().all(|storage| storage.blocks == 0)
+            || self.config.rules.break_rule(Broken::LeavingNotAwaited)
+        {
+            return true;
+        }
+        let Some(leaving) = &server.leaving else { return false };
+        if !leaving.noted.is_empty() || !self.sweeper.has_come_to(leaving.until) {
+            return false;
+        }
+        let has_more = leaving.beyond > 0;
+        if has_more {
             self.request_sweep();
             self.sweeper.request_redundancy();
-            self.servers.get_mut(index).leaving = Some(Leaving::for_a_lap());
-            return false;
+            let until = self.sweeper.one_lap_on();
+            self.servers.get_mut(index).leaving = Some(Leaving::until(until));
         }
-        !self.is_written_through(index)
+        !has_more
     }
 
-    /// Whether some block is being written of which only servers out of service have anything. Its writer, or a recovery, needs them.
-    fn is_written_through(&self, index: u32) -> bool {
-        self.constructions.ids().any(|id| {
-            let Some(slot) = self.arena.find(id) else { return false };
-            let places = self.constructed_places(slot);
-            let is_here = |place: &u32| self.storages.get(*place).server == index;
-            let is_in_service = |place: &u32| self.storages.get(*place).admin_state.is_in_service();
-            places.iter().any(is_here) && !places.iter().any(is_in_service)
+    /// Whether all that storages have lost, or may have lost, has been looked at.
+    fn are_storages_settled(&self) -> bool {
+        self.storages.iter().all(|(_, storage)| match storage.life {
+            Life::Free => true,
+            Life::Retired(until) => storage.blocks == 0 || self.sweeper.has_come_to(until),
+            Life::Live if !storage.admin_state.is_in_service() => true,
+            Life::Live => {
+                let awaits_broom = storage.full_report.as_ref().is_some_and(|report| report.is_whole())
+                    || storage.lacking.is_some();
+                let may_lack = storage.stale
+                    && storage.unsettled_until.is_some_and(|lap| !self.sweeper.has_come_to(lap));
+                !awaits_broom && !may_lack
+            }
         })
+    }
+
+    /// Whether every replica in service is surely there.
+    fn are_all_sure(&self) -> bool {
+        let mut counting = self.storages.iter().map(|(_, storage)| storage).filter(|storage| {
+            storage.is_present() && storage.admin_state.is_in_service() && storage.blocks > 0
+        });
+        counting.all(|storage| !storage.stale && (storage.trial == Trial::Passed || !self.has_proved_servers))
+    }
+
+    /// The servers of blocks that are being written of which only servers out of service surely have anything. Their writers, or
+    /// recoveries, need them.
+    fn servers_of_writers(&self) -> BTreeSet<u32> {
+        let mut kept = BTreeSet::new();
+        for id in self.constructions.ids() {
+            let Some(slot) = self.arena.find(id) else { continue };
+            let places = self.constructed_places(slot);
+            if !places.iter().any(|place| self.is_surely_in_service(slot, *place)) {
+                kept.extend(places.iter().map(|place| self.storages.get(*place).server));
+            }
+        }
+        kept
+    }
+
+    /// Whether the storage is in service and has surely told that it has something of a block that is being written. What it had when the
+    /// block was opened again it may have lost since, if it does not tell so any more.
+    fn is_surely_in_service(&self, slot: u32, place: u32) -> bool {
+        let storage = self.storages.get(place);
+        let is_believed = storage.trial == Trial::Passed || !self.has_proved_servers;
+        let construction = self.constructions.get(self.arena.record(slot).id());
+        let writes = construction.is_some_and(|it| {
+            let is_written = |replica: &UcReplica| replica.state != ReplicaState::Finalized;
+            it.replicas.iter().any(|(held, replica)| *held == place && is_written(replica))
+        });
+        let has_told = writes || (self.arena.holds(slot, place) && storage.is_known_to_hold(slot));
+        storage.admin_state.is_in_service() && !storage.stale && is_believed && has_told
     }
 
     /// The files that are being written through servers of which none is in service, so that these servers may not leave.
@@ -182,6 +275,20 @@ impl BlockMap {
             }
         }
         files
+    }
+
+    /// A block is written on, perhaps through servers that were let go alone. Then they are needed again.
+    pub(crate) fn call_back(&mut self, slot: u32) {
+        let places = self.constructed_places(slot);
+        if places.iter().any(|place| self.storages.get(*place).admin_state.is_in_service()) {
+            return;
+        }
+        for place in places {
+            let (server, state) = (self.storages.get(place).server, self.storages.get(place).admin_state);
+            if !state.is_leaving() {
+                self.doubt_admin_state(server);
+            }
+        }
     }
 
     fn let_go(&mut self, index: u32) {

@@ -54,6 +54,8 @@ pub struct BlockMap {
     pub(crate) last_promise_roll: Moment,
     /// The newest moment that a call has brought, for those calls that bring none.
     pub(crate) latest: Moment,
+    /// Some live server has shown that it stores blocks, as of the last tick in which a server was to leave.
+    pub(crate) has_proved_servers: bool,
     /// Open connections of a live server on the average, as of the last tick.
     pub(crate) mean_xceivers: f64,
 }
@@ -116,6 +118,7 @@ impl BlockMap {
             takeover: None,
             last_promise_roll: now,
             latest: now,
+            has_proved_servers: false,
             mean_xceivers: 0.0,
             config,
         }
@@ -207,6 +210,7 @@ impl BlockMap {
         if self.may_command() {
             self.doubt_admin_states();
             self.sweeper.request_redundancy();
+            self.prolong_leaving();
         }
     }
 

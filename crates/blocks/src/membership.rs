@@ -82,7 +82,7 @@ impl BlockMap {
         self.forget_ordered(index);
         self.begin_trial(index);
         self.doubt_admin_state(index);
-        self.look_again_for_those_leaving();
+        self.unsettle(index);
         self.servers.face_mut(index).last_heartbeat = now;
         self.check_safe_mode(now);
         Ok(self.servers.get(index).face.clone())
@@ -436,9 +436,10 @@ impl BlockMap {
             self.distrust_report(place);
             self.forget_dealings(place);
         }
-        // What was a source of copies is none now.
+        // Blocks that were copied from there are to be copied from elsewhere, and blocks that it held do not keep others from leaving.
         self.request_sweep();
         self.sweeper.request_redundancy();
+        self.prolong_leaving();
     }
 
     /// The replicas of a dead server no longer count.

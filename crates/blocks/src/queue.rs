@@ -15,6 +15,8 @@ pub enum Priority {
     Lost,
 }
 
+/// The levels of blocks that can be copied.
+const WORKED_ON: [Priority; 3] = [Priority::Highest, Priority::VeryLow, Priority::Low];
 const LEVELS: [Priority; 4] = [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::Lost];
 
 impl Priority {
@@ -37,6 +39,8 @@ pub struct Queue {
     /// The block at which the next round begins in each level, so that blocks which cannot be helped now do not keep
     /// the others from their turn.
     cursors: [BlockId; LEVELS.len()],
+    /// Counts the calls, so that lower levels get their turn where only one block can be worked on.
+    turn: u8,
 }
 
 impl Queue {
@@ -92,12 +96,36 @@ impl Queue {
         self.levels[Priority::Highest as usize].len()
     }
 
+    /// How many blocks of each level are next, if `count` are worked on. The upper levels come first, but leave a quarter to those below:
+    /// blocks that nobody can copy now must not keep others from being copied.
+    fn shares(&mut self, count: usize) -> [usize; WORKED_ON.len()] {
+        let lengths = WORKED_ON.map(|level| self.levels[level as usize].len());
+        let mut shares = [0; WORKED_ON.len()];
+        let mut left = count;
+        self.turn = self.turn.wrapping_add(1);
+        for at in 0..shares.len() {
+            let is_any_below = lengths[at + 1..].iter().any(|length| *length > 0);
+            let kept_back = match (is_any_below, left) {
+                (false, _) | (_, 0) => 0,
+                (true, 1) => usize::from(self.turn.is_multiple_of(4)),
+                (true, left) => (left / 4).max(1),
+            };
+            shares[at] = lengths[at].min(left - kept_back);
+            left -= shares[at];
+        }
+        for at in 0..shares.len() {
+            let more = left.min(lengths[at] - shares[at]);
+            shares[at] += more;
+            left -= more;
+        }
+        shares
+    }
+
     /// The next blocks to work on, at most `count`, in turn within each level.
     pub fn next(&mut self, count: usize) -> Vec<BlockId> {
         let mut chosen = Vec::new();
-        for level in [Priority::Highest, Priority::VeryLow, Priority::Low] {
+        for (level, room) in WORKED_ON.into_iter().zip(self.shares(count)) {
             let (set, cursor) = (&self.levels[level as usize], &mut self.cursors[level as usize]);
-            let room = count - chosen.len();
             let before = chosen.len();
             chosen.extend(set.range(*cursor..).chain(set.range(..*cursor)).take(room));
             *cursor = chosen[before..]

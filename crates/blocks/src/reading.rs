@@ -49,7 +49,7 @@ impl BlockMap {
         let Some(slot) = self.arena.find(id) else { return false };
         match self.arena.record(slot).state() {
             BlockState::Complete => {
-                self.arena.places(slot).iter().any(|place| self.storages.get(place).is_readable())
+                self.arena.places(slot).iter().any(|place| self.storages.get(place).is_present())
             }
             _ => !self.constructed_places(slot).is_empty(),
         }
@@ -62,7 +62,16 @@ impl BlockMap {
             self.arena.places(slot).iter().filter(|place| self.storages.get(*place).is_readable()).collect();
         let good: Vec<u32> =
             live.iter().copied().filter(|place| !self.redundancy.corrupt.contains(id, *place)).collect();
-        if good.is_empty() { (live.clone(), !live.is_empty()) } else { (good, false) }
+        if !good.is_empty() {
+            return (good, false);
+        }
+        // A server in maintenance is named only where no other has a good replica.
+        let mut last = self.good_places(slot);
+        last.retain(|place| self.storages.get(*place).is_present());
+        match last.is_empty() {
+            true => (live.clone(), !live.is_empty()),
+            false => (last, false),
+        }
     }
 
     /// The storages of a block that is not complete, each server once: it may have chosen another of its storages
@@ -92,7 +101,15 @@ impl BlockMap {
                 Some(_) => {}
             }
         }
+        self.prefer_readable(&mut of_servers);
         of_servers
+    }
+
+    /// Leaves out servers that are in maintenance, if there are others.
+    pub(crate) fn prefer_readable(&self, places: &mut Vec<u32>) {
+        if places.iter().any(|place| self.storages.get(*place).is_readable()) {
+            places.retain(|place| self.storages.get(*place).is_readable());
+        }
     }
 
     fn with_distances(&self, places: Vec<u32>, reader: Reader, now: Moment) -> Vec<(Distance, u32)> {

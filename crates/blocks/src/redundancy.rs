@@ -31,6 +31,8 @@ pub struct Count {
     pub leaving: usize,
     /// Good replicas on living servers that are decommissioned.
     pub decommissioned: usize,
+    /// Good replicas on living servers that are in maintenance.
+    pub in_maintenance: usize,
     /// Replicas on servers that are in maintenance, or on the way there: those that are away as well.
     pub maintained: usize,
     /// A replica, whether it is good, damaged or superfluous, is on a server that is to leave service.
@@ -42,9 +44,9 @@ pub struct Count {
 }
 
 impl Count {
-    /// Good replicas that can be read, whether they are to stay or not.
+    /// Good replicas on living servers, whether they are to stay or not.
     pub fn usable(&self) -> usize {
-        self.live + self.leaving
+        self.live + self.leaving + self.decommissioned + self.in_maintenance
     }
 
     /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
@@ -90,6 +92,8 @@ impl BlockMap {
                 count.maintained += usize::from(state.is_maintenance());
                 count.leaving += usize::from(state.is_leaving() && storage.is_present());
                 count.decommissioned += usize::from(state == AdminState::Decommissioned);
+                count.in_maintenance +=
+                    usize::from(state == AdminState::InMaintenance && storage.is_present());
             }
         }
         count
@@ -97,7 +101,7 @@ impl BlockMap {
 
     /// Replicas in service below which a block is copied. Replicas in maintenance will be back, so they are not made up for, as long as
     /// a few others are in service.
-    fn needed_in_service(&self, slot: u32, count: &Count) -> usize {
+    pub(crate) fn needed_in_service(&self, slot: u32, count: &Count) -> usize {
         let wanted = self.wanted(slot);
         match count.maintained {
             0 => wanted,
@@ -263,14 +267,14 @@ impl BlockMap {
     }
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer,
-    /// or a server that is decommissioned, only if there is no other.
+    /// or a server that may be switched off at any moment, only if there is no other.
     fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
         places.retain(|place| {
             let storage = self.storages.get(*place);
             storage.is_known_to_hold(slot)
-                && storage.is_readable()
+                && storage.is_present()
                 && !self.redundancy.corrupt.contains(id, *place)
         });
         self.random.shuffle(&mut places);
@@ -279,11 +283,13 @@ impl BlockMap {
             server.orders.len() + server.face.transfers_in_progress as usize
         };
         let is_newcomer = |server: &u32| self.servers.get(*server).trial != Trial::Passed;
-        let is_decommissioned =
-            |server: &u32| self.servers.get(*server).face.admin_state == AdminState::Decommissioned;
+        let may_be_off = |server: &u32| {
+            let state = self.servers.get(*server).face.admin_state;
+            matches!(state, AdminState::Decommissioned | AdminState::InMaintenance)
+        };
         let servers = places.iter().map(|place| self.storages.get(*place).server);
         servers
             .filter(|server| busy(server) < self.config.max_transfers_per_server)
-            .min_by_key(|server| (is_newcomer(server), is_decommissioned(server), busy(server)))
+            .min_by_key(|server| (is_newcomer(server), may_be_off(server), busy(server)))
     }
 }

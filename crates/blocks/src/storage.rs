@@ -56,6 +56,8 @@ pub struct Storage {
     pub unnamed: u8,
     /// A full report has shown what the storage holds. The storage stays stale until a heartbeat has named it as well.
     pub is_reported: bool,
+    /// Its server has begun anew: what it held is looked at until the broom has come here.
+    pub unsettled_until: Option<Lap>,
     /// Blocks promised to it and not yet reported, in the current period and the one before.
     promised: [u32; 2],
 }
@@ -177,6 +179,7 @@ impl Storages {
             is_named: false,
             unnamed: 0,
             is_reported: false,
+            unsettled_until: None,
             promised: [0; 2],
         };
         match self.free.pop() {

@@ -35,8 +35,13 @@ impl Sweeper {
         self.redundancy_until = self.request();
     }
 
-    fn one_lap_on(&self) -> Lap {
+    /// Where a lap ends that begins now.
+    pub fn one_lap_on(&self) -> Lap {
         Lap { lap: self.at.lap + 1, ..self.at }
+    }
+
+    pub fn has_come_to(&self, lap: Lap) -> bool {
+        self.at >= lap
     }
 
     pub fn is_idle(&self) -> bool {

@@ -8,6 +8,7 @@ mod hostile_reports;
 mod knowing;
 mod late_words;
 mod leaving;
+mod leaving_attacked;
 #[cfg(feature = "broken")]
 mod left_out;
 mod lost_storages;

@@ -7,21 +7,21 @@ use base::{Block, BlockId, Epoch, GenerationStamp, InodeId};
 const ALL: [u16; 4] = [1, 2, 3, 4];
 
 impl Cluster {
-    fn order(&mut self, server: u16, order: AdminOrder) {
+    pub fn order(&mut self, server: u16, order: AdminOrder) {
         self.map.order_admin_state(&uuid(server), order, self.now);
         self.check();
     }
 
-    fn state(&self, server: u16) -> AdminState {
+    pub fn state(&self, server: u16) -> AdminState {
         self.map.server(&uuid(server)).unwrap().admin_state
     }
 
-    fn need(&self, server: u16) -> u64 {
+    pub fn need(&self, server: u16) -> u64 {
         self.map.server(&uuid(server)).unwrap().blocks_in_need
     }
 
     /// Time passes, and each copy that is ordered arrives.
-    fn pass_with_copies(&mut self, ms: u64, servers: &[u16]) {
+    pub fn pass_with_copies(&mut self, ms: u64, servers: &[u16]) {
         for _ in 0..ms / 100 {
             let commands = self.pass(100, servers);
             for (_, id, targets) in transfers(&commands) {

@@ -26,6 +26,8 @@ struct Node {
     outbox: VecDeque<Message>,
     remaining: u64,
     is_off: bool,
+    /// Which of its storages have failed.
+    failed: [bool; 2],
 }
 
 #[derive(Clone, Copy)]
@@ -42,6 +44,14 @@ struct Mode {
     admin: bool,
     /// Servers in maintenance are switched off for a while.
     away: bool,
+    /// Servers die in any state, and come back with all that they had.
+    deaths: bool,
+    /// Storages fail, and come back empty when their server starts anew.
+    failures: bool,
+    /// More replicas are wanted than there are servers.
+    many: bool,
+    /// Safe mode is entered and left.
+    safe: bool,
 }
 
 struct Run {
@@ -60,7 +70,13 @@ fn name(server: u16, at: usize) -> String {
 
 impl Run {
     fn new(seed: u64, mode: Mode) -> Self {
-        let config = Config { pending_timeout_ms: 2_000, ..config() };
+        let mut config = Config { pending_timeout_ms: 2_000, ..config() };
+        if mode.admin {
+            config.default_replication = 1 + (seed % 3) as u16;
+            config.maintenance_replication = (seed / 3 % 3) as u16;
+            // HDFS refuses anything else.
+            config.maintenance_replication = config.maintenance_replication.min(config.default_replication);
+        }
         let mut cluster = Cluster::empty(config);
         cluster.map.activate(cluster.now);
         let mut run = Self {
@@ -110,7 +126,10 @@ impl Run {
             remaining: self.nodes[&server].remaining * GIB,
             ..StorageReport::default()
         };
-        Heartbeat { storages: vec![report(0), report(1)], xceivers: 1, ..Heartbeat::default() }
+        let failed = self.nodes[&server].failed;
+        let storages = (0..2).filter(|at| !failed[*at]).map(report).collect();
+        let failed_volumes = failed.iter().filter(|failed| **failed).count() as u32;
+        Heartbeat { storages, xceivers: 1, failed_volumes, ..Heartbeat::default() }
     }
 
     fn picture(&self, server: u16) -> Message {
@@ -132,10 +151,13 @@ impl Run {
 
     fn sure(&self, id: u64) -> Vec<u16> {
         let is_sure = |(_, node): &(&u16, &Node)| {
-            node.disk.contains_key(&id)
-                && !node.rotten.contains(&id)
-                && !node.inbox.contains(&id)
-                && !node.is_off
+            node.disk.contains_key(&id) && !node.rotten.contains(&id) && !node.inbox.contains(&id)
+        };
+        // As long as nobody can know that a server is off, it counts.
+        let is_sure = |entry: &(&u16, &Node)| {
+            let is_heard =
+                !entry.1.is_off || self.cluster.map.server(&uuid(*entry.0)).is_some_and(|face| face.alive);
+            is_sure(entry) && is_heard
         };
         self.nodes.iter().filter(is_sure).map(|(server, _)| *server).collect()
     }
@@ -157,10 +179,24 @@ impl Run {
             self.log.push(format!("{server} is {state:?}"));
             // Of a copy that the map has not heard of yet, the one that it was made from is needed where that is.
             for id in self.nodes[&server].disk.keys().filter(|id| self.is_known_on(**id, server)) {
+                let map = &self.cluster.map;
+                let is_complete =
+                    map.arena.record(map.arena.find(BlockId(*id)).unwrap()).state() == BlockState::Complete;
+                let wanted = usize::from(self.wanted[id]);
                 let needed = match state {
-                    AdminState::InMaintenance => 1,
-                    _ => usize::from(self.wanted[id]),
+                    _ if !is_complete => 1,
+                    AdminState::InMaintenance => usize::from(map.config.maintenance_replication).min(wanted),
+                    // Replicas in maintenance will be back, and are not made up for.
+                    _ => {
+                        let slot = map.arena.find(BlockId(*id)).unwrap();
+                        let needed = map.needed_in_service(slot, &map.count(slot));
+                        needed.min(usize::from(map.config.default_replication))
+                    }
                 };
+                let is_dead = !map.server(&uuid(server)).unwrap().alive;
+                if is_dead && !is_complete {
+                    continue;
+                }
                 let sure = self.sure_in_service(*id);
                 assert!(
                     sure.len() >= needed,
@@ -228,7 +264,13 @@ impl Run {
                             let takes = !self.nodes[&to].disk.contains_key(&id) && !self.nodes[&to].is_off;
                             if may && takes && self.random.below(4) > 0 {
                                 self.log.push(format!("{id} is copied from {server} to {to}"));
-                                let at = self.random.below(2);
+                                let mut at = self.random.below(2);
+                                if self.nodes[&to].failed[at] {
+                                    at = 1 - at;
+                                }
+                                if self.nodes[&to].failed[at] {
+                                    continue;
+                                }
                                 self.nodes.get_mut(&to).unwrap().disk.insert(id, at);
                                 self.say(to, Message::News(at, received(block(id, id))));
                             }
@@ -268,6 +310,9 @@ impl Run {
             Message::Full(storages) => {
                 self.log.push(format!("{server} reports {storages:?}"));
                 for (at, ids) in storages.iter().enumerate() {
+                    if self.nodes[&server].failed[at] {
+                        continue;
+                    }
                     let rows: Vec<ReportedReplica> =
                         ids.iter().map(|id| finalized(block(*id, *id))).collect();
                     self.cluster
@@ -296,6 +341,15 @@ impl Run {
     fn step(&mut self) {
         let server = 1 + self.random.below(usize::from(SERVERS)) as u16;
         let id = 1 + self.random.below(BLOCKS as usize) as u64;
+        if (self.mode.deaths || self.mode.failures || self.mode.safe) && self.random.below(12) == 0 {
+            match self.random.below(3) {
+                0 if self.mode.deaths => self.die(server),
+                1 if self.mode.failures => self.fail(server),
+                2 if self.mode.safe => self.flip_safe_mode(),
+                _ => {}
+            }
+            return self.check();
+        }
         match self.random.below(24) {
             0..6 => self.heartbeat(server, true),
             6..8 => self.carry_out(server),
@@ -306,7 +360,7 @@ impl Run {
                 self.say(server, picture);
             }
             14 | 15 => {
-                let replication = 1 + self.random.below(3) as u16;
+                let replication = 1 + self.random.below(if self.mode.many { 6 } else { 3 }) as u16;
                 self.log.push(format!("{id} shall have {replication}"));
                 self.wanted.insert(id, replication);
                 self.cluster.map.set_replication(BlockId(id), replication, self.cluster.now);
@@ -342,6 +396,58 @@ impl Run {
         }
     }
 
+    /// A server is switched off whatever it was to do, if others have what it has; or it is started again.
+    fn die(&mut self, server: u16) {
+        if self.nodes[&server].is_off {
+            self.nodes.get_mut(&server).unwrap().is_off = false;
+            return self.register(server);
+        }
+        let is_needed = (1..=BLOCKS).any(|id| {
+            let sure = self.sure(id);
+            sure.iter().filter(|other| **other != server).count() == 0
+        });
+        if is_needed || self.nodes.values().filter(|node| node.is_off).count() > 0 {
+            return;
+        }
+        self.log.push(format!("{server} dies"));
+        let node = self.nodes.get_mut(&server).unwrap();
+        node.is_off = true;
+        node.inbox.clear();
+        node.outbox.clear();
+        for _ in 0..25 {
+            self.time_passes(100);
+        }
+    }
+
+    fn fail(&mut self, server: u16) {
+        let at = self.random.below(2);
+        let node = &self.nodes[&server];
+        let held: Vec<u64> = node.disk.iter().filter(|(_, held)| **held == at).map(|(id, _)| *id).collect();
+        let is_needed =
+            held.iter().any(|id| self.sure(*id).iter().filter(|other| **other != server).count() == 0);
+        if is_needed || node.is_off || node.failed[1 - at] {
+            return;
+        }
+        self.log.push(format!("{server} loses its storage {at}"));
+        let node = self.nodes.get_mut(&server).unwrap();
+        node.failed[at] = true;
+        for id in held {
+            node.disk.remove(&id);
+            node.rotten.remove(&id);
+        }
+        node.outbox.retain(|message| !matches!(message, Message::News(on, _) if *on == at));
+        self.heartbeat(server, false);
+    }
+
+    fn flip_safe_mode(&mut self) {
+        self.log.push("safe mode is entered or left".into());
+        if self.cluster.map.in_safe_mode() {
+            self.cluster.map.leave_safe_mode(true, self.cluster.now);
+        } else {
+            self.cluster.map.enter_safe_mode();
+        }
+    }
+
     fn order(&mut self, server: u16) {
         let orders = [AdminOrder::InService, AdminOrder::Decommission, AdminOrder::Maintenance];
         let order = orders[self.random.below(orders.len())];
@@ -369,6 +475,7 @@ impl Run {
             return;
         }
         self.nodes.get_mut(&server).unwrap().inbox.clear();
+        self.nodes.get_mut(&server).unwrap().failed = [false; 2];
         for id in 1..=BLOCKS {
             let others = self.sure(id).iter().filter(|other| **other != server).count();
             if others > 0 && self.random.below(3) == 0 {
@@ -383,6 +490,9 @@ impl Run {
 
     fn shift(&mut self, server: u16, id: u64) {
         let node = self.nodes.get_mut(&server).unwrap();
+        if node.failed != [false; 2] {
+            return;
+        }
         if let Some(at) = node.disk.get_mut(&id) {
             let from = *at;
             *at = 1 - from;
@@ -419,6 +529,9 @@ impl Run {
             let server = 1 + self.random.below(usize::from(SERVERS)) as u16;
             self.heartbeat(server, true);
             self.deliver(server);
+            if self.mode.deaths || self.mode.safe {
+                self.time_passes(100);
+            }
             self.check();
         }
         self.cluster.map.commit(block(id, id), self.cluster.now);
@@ -452,6 +565,17 @@ impl Run {
         let map = &self.cluster.map;
         for id in 1..=BLOCKS {
             let Some(slot) = map.arena.find(BlockId(id)) else { continue };
+            if map.arena.record(slot).state() == BlockState::Complete {
+                let located = map.locations(BlockId(id), Reader::default(), 0, self.cluster.now).unwrap();
+                let faces = located.locations.iter().map(|at| map.server(at.server.uuid()).unwrap());
+                let faces: Vec<_> = faces.collect();
+                assert!(faces.iter().all(|face| face.alive), "{}", self.story());
+                // Servers in maintenance are named only where nobody else has a good replica.
+                let resting =
+                    faces.iter().filter(|face| face.admin_state == AdminState::InMaintenance).count();
+                assert!(resting == 0 || resting == faces.len(), "{}", self.story());
+                assert_eq!(map.has_place(BlockId(id)), !located.locations.is_empty(), "{}", self.story());
+            }
             for place in map.good_places(slot) {
                 let storage = map.storages.get(place);
                 let server: u16 =
@@ -459,7 +583,11 @@ impl Run {
                 let node = &self.nodes[&server];
                 let is_there = node.disk.contains_key(&id) && !node.inbox.contains(&id);
                 assert!(
-                    is_there || storage.stale || node.rotten.contains(&id),
+                    is_there
+                        || storage.stale
+                        || node.rotten.contains(&id)
+                        || node.is_off
+                        || node.failed != [false; 2],
                     "block {id} counts on {server}, where it is gone or goes\n{}",
                     self.story()
                 );
@@ -468,9 +596,13 @@ impl Run {
     }
 
     fn settle(&mut self) {
+        self.cluster.map.leave_safe_mode(true, self.cluster.now);
         for server in 1..=SERVERS {
             if self.nodes[&server].is_off {
                 self.switch(server);
+            }
+            if self.nodes[&server].failed != [false; 2] {
+                self.restart(server);
             }
             self.cluster.map.order_admin_state(&uuid(server), AdminOrder::InService, self.cluster.now);
         }
@@ -494,7 +626,7 @@ impl Run {
             while self.cluster.map.sweep(10, self.cluster.now) {}
         }
         for id in 1..=BLOCKS {
-            let wanted = usize::from(self.wanted[&id]);
+            let wanted = usize::from(self.wanted[&id]).min(usize::from(SERVERS));
             let sure = self.sure(id);
             let all = self.nodes.values().filter(|node| node.disk.contains_key(&id)).count();
             if sure.len() != wanted {
@@ -534,14 +666,57 @@ impl Run {
                 self.story()
             );
         }
+        if self.mode.admin {
+            self.all_may_go();
+        }
+    }
+
+    /// Servers can be taken out of service, whatever has happened before, as long as enough others are there.
+    fn all_may_go(&mut self) {
+        let most = self.wanted.values().copied().max().unwrap();
+        let needed = most.min(self.cluster.map.config.default_replication);
+        let goes = SERVERS.saturating_sub(needed);
+        let orders = [AdminOrder::Maintenance, AdminOrder::Decommission];
+        let order = orders[self.random.below(2)];
+        for server in 1..=goes.min(2) {
+            self.log.push(format!("{server} shall be {order:?} in the end"));
+            self.cluster.map.order_admin_state(&uuid(server), order, self.cluster.now);
+        }
+        for _ in 0..80 {
+            for server in 1..=SERVERS {
+                while !self.nodes[&server].inbox.is_empty() {
+                    self.carry_out(server);
+                }
+                self.deliver_all(server);
+                self.heartbeat(server, false);
+            }
+            self.time_passes(500);
+            while self.cluster.map.sweep(10, self.cluster.now) {}
+        }
+        for server in 1..=goes.min(2) {
+            let state = self.state(server);
+            assert!(
+                matches!(state, AdminState::Decommissioned | AdminState::InMaintenance),
+                "{server} is {state:?} for ever, {:?}\n{}",
+                self.wanted,
+                self.story()
+            );
+        }
     }
 }
 
-/// The number of histories of each kind. Before a change of the rules, play thousands: 3,000 found what 1,500 had not.
+/// The number of histories of each kind. Before a change of the rules, play thousands from a seed that nobody has played before, with
+/// FIRST_HISTORY and HISTORIES in the environment: 3,000 found what 1,500 had not.
 const HISTORIES: u64 = 40;
 
+#[allow(clippy::disallowed_methods, reason = "a person who plays thousands of histories says which")]
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
+}
+
 fn play(mode: Mode) {
-    for seed in 0..HISTORIES {
+    let first = number("FIRST_HISTORY", 0);
+    for seed in first..first + number("HISTORIES", HISTORIES) {
         let ended = std::panic::catch_unwind(|| {
             let mut run = Run::new(seed, mode);
             for _ in 0..300 {
@@ -565,6 +740,10 @@ const SIMPLE: Mode = Mode {
     rot: false,
     admin: false,
     away: false,
+    deaths: false,
+    failures: false,
+    many: false,
+    safe: false,
 };
 
 #[test]
@@ -608,4 +787,44 @@ fn servers_that_leave_service_and_come_back() {
 fn servers_that_are_off_for_maintenance() {
     play(Mode { admin: true, away: true, ..SIMPLE });
     play(Mode { admin: true, away: true, lag: true, takeovers: true, reopens: true, ..SIMPLE });
+}
+
+const LEAVING: Mode = Mode { admin: true, away: true, ..SIMPLE };
+
+#[test]
+fn servers_that_leave_while_others_die() {
+    play(Mode { deaths: true, ..LEAVING });
+    play(Mode { deaths: true, lag: true, takeovers: true, reopens: true, ..LEAVING });
+}
+
+#[test]
+fn servers_that_leave_while_storages_fail() {
+    play(Mode { failures: true, ..LEAVING });
+    play(Mode { failures: true, lag: true, takeovers: true, reopens: true, ..LEAVING });
+}
+
+#[test]
+fn servers_that_leave_where_more_replicas_are_wanted_than_there_are_servers() {
+    play(Mode { many: true, ..LEAVING });
+    play(Mode { many: true, lag: true, takeovers: true, reopens: true, ..LEAVING });
+}
+
+#[test]
+fn servers_that_leave_in_safe_mode() {
+    play(Mode { safe: true, ..LEAVING });
+    play(Mode { safe: true, deaths: true, lag: true, takeovers: true, reopens: true, ..LEAVING });
+}
+
+#[test]
+fn servers_that_leave_whatever_happens() {
+    play(Mode {
+        deaths: true,
+        failures: true,
+        many: true,
+        safe: true,
+        takeovers: true,
+        reopens: true,
+        lag: true,
+        ..LEAVING
+    });
 }

@@ -14,6 +14,9 @@
 use serde::Deserialize;
 use std::{io, net::IpAddr};
 
+/// More than the largest cluster has.
+const LISTED_MAX: usize = 100_000;
+
 /// A server that a file lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -37,22 +40,33 @@ pub enum Wish {
 }
 
 /// # Errors
-/// The file is in JSON, and an entry cannot be understood. The text says where it stands.
+/// The file is in JSON, and an entry cannot be understood; a port is above 65535; or there are too many servers. The text says which.
 pub fn parse(text: &str) -> io::Result<Vec<Listed>> {
-    match text.trim_start().chars().next() {
+    // Some editors put a byte order mark in front.
+    let text = text.trim_start_matches('\u{feff}');
+    let listed = match text.trim_start().chars().next() {
         Some('[' | '{') => parse_json(text),
-        _ => Ok(parse_words(text)),
+        _ => parse_words(text),
+    }?;
+    match listed.len() {
+        ..=LISTED_MAX => Ok(listed),
+        count => Err(io::Error::other(format!("it lists {count} servers; at most {LISTED_MAX} are taken"))),
     }
 }
 
-fn parse_words(text: &str) -> Vec<Listed> {
+fn parse_words(text: &str) -> io::Result<Vec<Listed>> {
     let without_remark = |line| str::split(line, '#').next().unwrap_or_default();
     let words = text.lines().map(without_remark).flat_map(str::split_whitespace);
     words
         .map(|word| {
             let (host, port) = split(word);
-            Listed { host: host.to_owned(), port, wish: Wish::InService }
+            Ok(Listed {
+                host: host.to_owned(),
+                port: any_or(host, port.unwrap_or(0))?,
+                wish: Wish::InService,
+            })
         })
+        .take(LISTED_MAX + 1)
         .collect()
 }
 
@@ -88,6 +102,15 @@ enum Piece {
     Several(Vec<Properties>),
 }
 
+/// Port 0 stands for any, as in HDFS.
+fn any_or(host: &str, port: u32) -> io::Result<Option<u32>> {
+    match port {
+        0 => Ok(None),
+        1..=65_535 => Ok(Some(port)),
+        _ => Err(io::Error::other(format!("{host} has the port {port}, and there is none above 65535"))),
+    }
+}
+
 fn parse_json(text: &str) -> io::Result<Vec<Listed>> {
     let mut listed = Vec::new();
     for piece in serde_json::Deserializer::from_str(text).into_iter::<Piece>() {
@@ -115,7 +138,7 @@ fn to_listed(properties: Properties) -> io::Result<Listed> {
             )));
         }
     };
-    Ok(Listed { host: host_name, port: (port != 0).then_some(port), wish })
+    Ok(Listed { port: any_or(&host_name, port)?, host: host_name, wish })
 }
 
 #[cfg(test)]

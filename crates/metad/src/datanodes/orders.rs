@@ -12,13 +12,14 @@ pub fn order_for(core: &Core, ip: IpAddr, port: u32) -> AdminOrder {
 /// Gives all data servers, dead ones included, the orders that hold now.
 pub fn give_all(core: &Core) {
     let servers = core.partition.blocks.lock().servers(ServerFilter::All);
-    let orders = servers.iter().filter_map(|server| {
+    for server in servers {
         let registration = &server.registration;
-        let ip = registration.ip.parse().ok()?;
-        Some((server, order_for(core, ip, registration.transfer_port.into())))
-    });
-    for (server, order) in orders {
-        give(core, server, order);
+        let Ok(ip) = registration.ip.parse() else { continue };
+        let order = order_for(core, ip, registration.transfer_port.into());
+        // The map is locked for those few only that have to change.
+        if !server.admin_state.obeys(order) {
+            give(core, &server, order);
+        }
     }
 }
 

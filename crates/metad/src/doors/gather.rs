@@ -37,6 +37,11 @@ fn merge_of(method: &str) -> Option<Merge> {
     if method == "getSnapshotDiffReport" {
         return Some(Merge::Asked(diffs::report));
     }
+    match method {
+        "getDatanodeReport" => return Some(Merge::Asked(servers::report)),
+        "getDatanodeStorageReport" => return Some(Merge::Asked(servers::storage_report)),
+        _ => {}
+    }
     Some(Merge::Parts(match method {
         "getSnapshotDiffReportListing" => diffs::listing,
         "getContentSummary" => content_summary,
@@ -45,8 +50,6 @@ fn merge_of(method: &str) -> Option<Merge> {
         "getFsReplicatedBlockStats" => replicated_block_stats,
         // In safe mode if any group is, after an order as after a question.
         "setSafeMode" => safe_mode,
-        "getDatanodeReport" => servers::report,
-        "getDatanodeStorageReport" => servers::storage_report,
         "listOpenFiles" => lists::open_files,
         "listCorruptFileBlocks" => lists::corrupt_files,
         "saveNamespace"
@@ -90,6 +93,11 @@ pub fn gather(core: &Arc<Core>, looked: &Looked, call: Call, reply: Replier) -> 
     };
     let call = Call { method, is_part: true, is_forwarded: false, ..call };
     let request = call.request.clone();
+    let part = match call.method {
+        "getDatanodeReport" | "getDatanodeStorageReport" => servers::part_of(&request),
+        _ => request.clone(),
+    };
+    let call = Call { request: part, ..call };
     let merge = move |parts| match merge {
         Merge::Parts(merge) => merge(parts),
         Merge::Asked(merge) => merge(&request, parts),

@@ -6,47 +6,86 @@ use prost::{DecodeError, Message};
 use proto::hdfs::{self as p, datanode_info_proto::AdminState};
 use std::collections::BTreeMap;
 
-pub fn report(parts: Parts) -> Result<Bytes, DecodeError> {
-    let mut all = Union::default();
+/// The request for the part of each group. The state of a server is known only when all groups have told theirs, so each is asked for all
+/// servers where servers in one state are wanted.
+pub fn part_of(request: &Bytes) -> Bytes {
+    match state_wanted(request) {
+        None => request.clone(),
+        Some(_) => {
+            let all = p::DatanodeReportTypeProto::All as i32;
+            p::GetDatanodeReportRequestProto { r#type: all }.encode_to_vec().into()
+        }
+    }
+}
+
+/// Both requests have the type in their first field.
+fn state_wanted(request: &[u8]) -> Option<AdminState> {
+    match p::GetDatanodeReportRequestProto::decode(request).ok()?.r#type() {
+        p::DatanodeReportTypeProto::Decommissioning => Some(AdminState::DecommissionInprogress),
+        p::DatanodeReportTypeProto::EnteringMaintenance => Some(AdminState::EnteringMaintenance),
+        p::DatanodeReportTypeProto::InMaintenance => Some(AdminState::InMaintenance),
+        _ => None,
+    }
+}
+
+pub fn report(request: &[u8], parts: Parts) -> Result<Bytes, DecodeError> {
+    let mut all = Union::of(parts.len());
     for part in parts.into_values() {
         all.add(p::GetDatanodeReportResponseProto::decode(part)?.di, |server| server);
     }
-    Ok(p::GetDatanodeReportResponseProto { di: all.into_values() }.encode_to_vec().into())
+    let di = all.into_values(request, |server| server);
+    Ok(p::GetDatanodeReportResponseProto { di }.encode_to_vec().into())
 }
 
-pub fn storage_report(parts: Parts) -> Result<Bytes, DecodeError> {
-    let mut all = Union::default();
+pub fn storage_report(request: &[u8], parts: Parts) -> Result<Bytes, DecodeError> {
+    let mut all = Union::of(parts.len());
     for part in parts.into_values() {
         let servers = p::GetDatanodeStorageReportResponseProto::decode(part)?.datanode_storage_reports;
         all.add(servers, |server| &mut server.datanode_info);
     }
-    Ok(p::GetDatanodeStorageReportResponseProto { datanode_storage_reports: all.into_values() }
-        .encode_to_vec()
-        .into())
+    let datanode_storage_reports = all.into_values(request, |server| &mut server.datanode_info);
+    Ok(p::GetDatanodeStorageReportResponseProto { datanode_storage_reports }.encode_to_vec().into())
 }
 
 /// Servers by uuid, each with what the groups say of it together.
-struct Union<T>(BTreeMap<String, T>);
-
-impl<T> Default for Union<T> {
-    fn default() -> Self {
-        Self(BTreeMap::new())
-    }
+struct Union<T> {
+    /// Each with the number of groups that know it.
+    servers: BTreeMap<String, (T, usize)>,
+    groups: usize,
 }
 
 impl<T> Union<T> {
+    fn of(groups: usize) -> Self {
+        Self { servers: BTreeMap::new(), groups }
+    }
+
     fn add(&mut self, servers: Vec<T>, info: fn(&mut T) -> &mut p::DatanodeInfoProto) {
         for mut server in servers {
             let uuid = info(&mut server).id.datanode_uuid.clone();
-            match self.0.get_mut(&uuid) {
-                Some(known) => join(info(known), info(&mut server)),
-                None => _ = self.0.insert(uuid, server),
+            match self.servers.get_mut(&uuid) {
+                Some((known, count)) => {
+                    join(info(known), info(&mut server));
+                    *count += 1;
+                }
+                None => _ = self.servers.insert(uuid, (server, 1)),
             }
         }
     }
 
-    fn into_values(self) -> Vec<T> {
-        self.0.into_values().collect()
+    fn into_values(self, request: &[u8], info: fn(&mut T) -> &mut p::DatanodeInfoProto) -> Vec<T> {
+        let wanted = state_wanted(request);
+        let groups = self.groups;
+        let all = self.servers.into_values().map(|(mut server, known_by)| {
+            if known_by < groups {
+                not_yet(info(&mut server));
+            }
+            server
+        });
+        all.filter_map(|mut server| {
+            let state = info(&mut server).admin_state();
+            wanted.is_none_or(|wanted| state == wanted).then_some(server)
+        })
+        .collect()
     }
 }
 
@@ -57,6 +96,16 @@ fn join(known: &mut p::DatanodeInfoProto, other: &p::DatanodeInfoProto) {
     if distance(other.admin_state()) > distance(known.admin_state()) {
         known.admin_state = other.admin_state;
     }
+}
+
+/// A group has not heard of the server, perhaps because it has just been started, and may need it.
+fn not_yet(server: &mut p::DatanodeInfoProto) {
+    let state = match server.admin_state() {
+        AdminState::Decommissioned => AdminState::DecommissionInprogress,
+        AdminState::InMaintenance => AdminState::EnteringMaintenance,
+        state => state,
+    };
+    server.admin_state = Some(state as i32);
 }
 
 /// How far the server is from where it may be switched off. A server that one group still needs has to stay.
@@ -84,6 +133,10 @@ mod tests {
         }
     }
 
+    fn asked(kind: p::DatanodeReportTypeProto) -> Bytes {
+        p::GetDatanodeReportRequestProto { r#type: kind as i32 }.encode_to_vec().into()
+    }
+
     fn parts(of_groups: &[Vec<p::DatanodeInfoProto>]) -> Parts {
         let part = |di: &Vec<p::DatanodeInfoProto>| {
             Bytes::from(p::GetDatanodeReportResponseProto { di: di.clone() }.encode_to_vec())
@@ -95,12 +148,42 @@ mod tests {
     fn a_server_is_decommissioned_when_it_is_for_all_groups() {
         let (in_progress, done) = (AdminState::DecommissionInprogress, AdminState::Decommissioned);
         let of_groups = [vec![server("a", done, 5), server("b", done, 0)], vec![server("a", in_progress, 7)]];
-        let told = p::GetDatanodeReportResponseProto::decode(report(parts(&of_groups)).unwrap()).unwrap();
+        let told = p::GetDatanodeReportResponseProto::decode(
+            report(&asked(p::DatanodeReportTypeProto::Live), parts(&of_groups)).unwrap(),
+        )
+        .unwrap();
         let told: Vec<_> = told
             .di
             .iter()
             .map(|server| (&*server.id.datanode_uuid, server.admin_state(), server.num_blocks()))
             .collect();
         assert_eq!(told, [("a", in_progress, 12), ("b", done, 0)]);
+    }
+
+    /// `hdfs dfsadmin -report -inmaintenance` asks for those in one state. A group that still needs the server has it in another.
+    #[test]
+    fn a_server_is_in_maintenance_only_if_it_is_for_all_groups_whatever_they_were_asked() {
+        let (entering, done) = (AdminState::EnteringMaintenance, AdminState::InMaintenance);
+        let of_groups = [vec![server("a", done, 5)], vec![server("a", entering, 7)]];
+        let told = |kind: p::DatanodeReportTypeProto| {
+            let request = asked(kind);
+            let part = p::GetDatanodeReportRequestProto::decode(part_of(&request)).unwrap();
+            assert_eq!(part.r#type(), p::DatanodeReportTypeProto::All, "each group tells all");
+            let told = report(&request, parts(&of_groups)).unwrap();
+            p::GetDatanodeReportResponseProto::decode(told).unwrap().di.len()
+        };
+        assert_eq!(told(p::DatanodeReportTypeProto::EnteringMaintenance), 1);
+        assert_eq!(told(p::DatanodeReportTypeProto::InMaintenance), 0, "the second group needs it");
+    }
+
+    /// A group whose metadata server has just been started does not know the server yet, and may need it.
+    #[test]
+    fn a_server_that_a_group_does_not_know_may_not_be_switched_off() {
+        let of_groups = [vec![server("a", AdminState::Decommissioned, 5)], vec![]];
+        let told = p::GetDatanodeReportResponseProto::decode(
+            report(&asked(p::DatanodeReportTypeProto::Live), parts(&of_groups)).unwrap(),
+        )
+        .unwrap();
+        assert_ne!(told.di[0].admin_state(), AdminState::Decommissioned);
     }
 }
