@@ -14,7 +14,7 @@
 //!   `set_replication`, `remove`, `set_unknown_replicas`;
 //! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
-//! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
+//! - **questions**: `locations`, `facts`, `list_blocks`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
 //!
 //! The other side of a command is here too: [`Leadership`] says which metadata server a data server obeys.
@@ -42,6 +42,7 @@ mod held;
 mod incremental_report;
 mod late_words;
 mod leadership;
+mod listing;
 mod map;
 mod membership;
 mod newcomers;
@@ -75,6 +76,7 @@ pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
 pub use held::Amount;
 pub use leadership::{Claim, Leadership, Mandate, Obeyed};
+pub use listing::{Listed, Slice, Wanted};
 pub use map::BlockMap;
 pub use placement::Placement;
 pub use record::LENGTH_BEYOND;

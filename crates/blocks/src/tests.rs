@@ -9,6 +9,7 @@ mod knowing;
 mod late_words;
 #[cfg(feature = "broken")]
 mod left_out;
+mod listing;
 mod lost_storages;
 mod moved;
 mod newcomers;
