@@ -39,6 +39,7 @@ mod edits;
 mod excess;
 mod full_report;
 mod held;
+mod hints;
 mod incremental_report;
 mod late_words;
 mod leadership;

@@ -452,6 +452,7 @@ impl BlockMap {
                 self.events.died.retain(|died| *died != address);
             }
         }
+        self.redundancy.hints.forget_server(index);
         self.servers.remove(index);
     }
 

@@ -1,5 +1,6 @@
 //! The block map as its driver sees it.
 
+mod balancing;
 mod cluster;
 mod copying;
 mod doubt;

@@ -66,10 +66,7 @@ fn small_blocks_other_storage_types_and_unfinished_blocks_are_left_out() {
     let mut cluster = forty_blocks();
     let all = listed(&cluster.map, &wanted(1), 0);
     let big = Wanted { bytes_min: 200, ..wanted(1) };
-    assert_eq!(
-        listed(&cluster.map, &big, 0),
-        all.iter().copied().filter(|id| *id >= 20).collect::<Vec<_>>()
-    );
+    assert_eq!(listed(&cluster.map, &big, 0), all.iter().copied().filter(|id| *id >= 20).collect::<Vec<_>>());
     let archive = Wanted { storage_type: Some(StorageType::Archive), ..wanted(1) };
     assert!(listed(&cluster.map, &archive, 0).is_empty());
     cluster.map.reopen(block(all[0], all[0] * 10), &[]);
@@ -81,9 +78,7 @@ fn a_replica_that_is_to_be_deleted_is_not_listed() {
     let mut cluster = Cluster::with_servers(config(), 2);
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    let there: Vec<bool> = [1, 2]
-        .map(|server| !listed(&cluster.map, &wanted(server), 0).is_empty())
-        .into();
+    let there: Vec<bool> = [1, 2].map(|server| !listed(&cluster.map, &wanted(server), 0).is_empty()).into();
     assert_eq!(there.iter().filter(|is_there| **is_there).count(), 1, "{there:?}");
 }
 

@@ -34,6 +34,8 @@ struct Mode {
     moves: bool,
     /// A move is told by the next full report only, as by Hadoop's DiskBalancer.
     silent: bool,
+    /// A balancer has replicas copied, and says which ones should go for them. Some of its hints are nonsense.
+    balancing: bool,
     takeovers: bool,
     reopens: bool,
     rot: bool,
@@ -265,6 +267,7 @@ impl Run {
             20 if self.mode.takeovers => self.take_over(),
             21 if self.mode.reopens => self.reopen(id),
             22 if self.mode.rot => self.rot(server, id),
+            23 if self.mode.balancing => self.balance(server, id),
             _ => self.time_passes(100),
         }
         self.check();
@@ -338,6 +341,25 @@ impl Run {
         }
         self.cluster.map.commit(block(id, id), self.cluster.now);
         self.cluster.map.complete(BlockId(id), self.cluster.now);
+    }
+
+    /// The server fetches the block from a server that has it, or only says so.
+    fn balance(&mut self, server: u16, id: u64) {
+        let sources = self.sure(id);
+        let from = 1 + self.random.below(usize::from(SERVERS) + 1) as u16;
+        let node = self.nodes.get_mut(&server).unwrap();
+        let at = match node.disk.get(&id) {
+            Some(at) => *at,
+            None if sources.is_empty() => return,
+            None => {
+                let at = self.random.below(2);
+                node.disk.insert(id, at);
+                at
+            }
+        };
+        self.log.push(format!("{server} has fetched {id}, and {from} is to give it up"));
+        let delete_hint = Some(uuid(from).as_str().into());
+        self.say(server, Message::News(at, Increment::Received { block: block(id, id), delete_hint }));
     }
 
     fn rot(&mut self, server: u16, id: u64) {
@@ -465,8 +487,15 @@ fn play(mode: Mode) {
     }
 }
 
-const SIMPLE: Mode =
-    Mode { lag: false, moves: false, silent: false, takeovers: false, reopens: false, rot: false };
+const SIMPLE: Mode = Mode {
+    lag: false,
+    moves: false,
+    silent: false,
+    balancing: false,
+    takeovers: false,
+    reopens: false,
+    rot: false,
+};
 
 #[test]
 fn orders_that_are_lost_and_servers_that_begin_anew() {
@@ -487,6 +516,12 @@ fn replicas_that_are_moved() {
 #[test]
 fn replicas_that_are_moved_without_a_word() {
     play(Mode { moves: true, silent: true, ..SIMPLE });
+}
+
+#[test]
+fn a_balancer_that_moves_replicas_and_gives_hints_true_and_false() {
+    play(Mode { balancing: true, takeovers: true, reopens: true, ..SIMPLE });
+    play(Mode { balancing: true, lag: true, moves: true, ..SIMPLE });
 }
 
 #[test]
