@@ -99,14 +99,18 @@ impl PoolStore {
         if !self.volume(index).is_alive() {
             return;
         }
-        let is_forgotten = {
-            let mut map = self.state.map.write();
-            // It may have been removed or appended to since the look-up, which explains the missing file.
-            let is_same = map.records.get(&block.id).is_some_and(
-                |record| matches!(record, Record::Finalized(settled) if settled.block(block.id) == block),
-            );
-            is_same && map.records.remove(&block.id).is_some()
-        };
+        let is_missing =
+            !self.disk().exists(&self.paths(index).block(Place::Finalized, block.id)).unwrap_or(true);
+        let is_forgotten = is_missing
+            && {
+                let mut map = self.state.map.write();
+                // It may have been removed, appended to or moved since the look-up, which explains the missing file.
+                let is_same = !map.moving.contains(&block.id)
+                && map.records.get(&block.id).is_some_and(|record| {
+                    matches!(record, Record::Finalized(settled) if settled.volume == index && settled.block(block.id) == block)
+                });
+                is_same && map.records.remove(&block.id).is_some()
+            };
         if is_forgotten {
             tracing::error!(%block, "the replica's block file is missing; it is forgotten");
             if let Some(observer) = self.state.observer.get() {
