@@ -25,6 +25,7 @@
 //! storage. When a storage's blocks are needed (its server died, or its report lacks something), a sweep over the
 //! pages finds them, a slice at a time.
 
+pub mod balance;
 pub mod config;
 pub mod server;
 pub mod words;

@@ -7,8 +7,8 @@ ITEM = "52"
 IN_SLICE = False
 NEEDS_CABLES = False
 LIMIT_S = 1500
-DISK_BYTES = 256 << 20
-FILES = 80
+DISK_BYTES = 384 << 20
+FILES = 120
 THRESHOLD = 5
 # A balancer whose metadata server has gone may end with an error: it is to be run again.
 RUNS_MAX = 12
@@ -27,7 +27,9 @@ def run(scene_of):
         ours = {block[0] for held in replicas.on_disk(cluster).values() for block in held}
         cluster.join()
         contents |= balancing.introduce(scene)
-        scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=2, stream=1), **{"dfs.blocksize": balancing.BLOCK_BYTES})
+        # Little enough that the small disks do not fill up.
+        little = scene.options.size._replace(own=1, cell=1, data=1, stream=1, pause_us=50_000)
+        scene.start_load(size=little, **{"dfs.blocksize": balancing.BLOCK_BYTES})
         before = cluster.used_percent()
         scene.say(f"before: {balancing.said(before)}")
         balancer = stock.begin_to_balance(THRESHOLD)
@@ -46,6 +48,7 @@ def run(scene_of):
             cluster.wait_settled()
         check(balancer.is_running, "the faults came while replicas were on their way")
         balancer.wait_gone(balancing.BALANCER_S)
+        scene.say(f"while that went on: {balancing.said(cluster.used_percent())}")
         check_none_lost(scene, ours)
         for _ in range(RUNS_MAX):
             code, text, _ = stock.balance(THRESHOLD)
