@@ -435,7 +435,8 @@ async fn a_balancer_hears_which_blocks_a_data_server_has_and_those_in_use_last()
     let length = written[0].num_bytes();
     assert_eq!(ask(blocks_to_move(1 << 40, length + 1)).await, [], "all are smaller than the minimum");
     assert_eq!(ask(blocks_to_move(3 * length, 0)).await.len(), 3, "no more than was asked for");
-    let of_an_hour = n::GetBlocksRequestProto { time_interval: Some(3_600_000), ..blocks_to_move(1 << 40, 0) };
+    let of_an_hour =
+        n::GetBlocksRequestProto { time_interval: Some(3_600_000), ..blocks_to_move(1 << 40, 0) };
     assert_eq!(ask(of_an_hour.clone()).await, written, "files in use are told if there are no others");
     for name in 3..12 {
         let long_ago = p::SetTimesRequestProto { src: format!("/f{name}"), mtime: 1_000, atime: 1_000 };

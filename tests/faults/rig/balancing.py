@@ -169,6 +169,14 @@ def moved_by(text):
     return len(re.findall(r"Successfully moved", text))
 
 
+def wait_until(is_so, seconds, what):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise Failure(f"not within {seconds} s: {what}")
+        time.sleep(0.5)
+
+
 def wait_whole(scene, replication, only=None):
     """Until every block, or each of these, has so many finished replicas on all disks together, none too many, and the racks that it must have."""
     deadline = time.monotonic() + 90

@@ -21,6 +21,7 @@ use id_file::IdFile;
 use round::Work;
 use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
 use tell::Teller;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Move replicas from fuller data servers to emptier ones.
 ///
@@ -96,9 +97,11 @@ async fn begin(fs: &FileSystem, args: &Args, teller: &Teller) -> anyhow::Result<
     if let Some(rate) = args.bandwidth {
         fs.set_balancer_bandwidth(rate).await.context("setting the bandwidth")?;
     }
+    let mut terminated = signal(SignalKind::terminate())?;
     let ended = tokio::select! {
         ended = balance(&balancing, args, teller) => ended,
         interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| End::Interrupted).map_err(Into::into),
+        _ = terminated.recv() => Ok(End::Interrupted),
     };
     id_file.give_back().await;
     ended

@@ -62,9 +62,11 @@ fn list(core: &Core, request: &n::GetBlocksRequestProto) -> FsResult<Vec<p::Bloc
     }
     let storage_type = match request.storage_type {
         None => None,
-        Some(number) => Some(p::StorageTypeProto::try_from(number).map(StorageType::from).map_err(|_| {
-            FsError::InvalidArgument(format!("Storage type {number} is not known"))
-        })?),
+        Some(number) => Some(
+            p::StorageTypeProto::try_from(number)
+                .map(StorageType::from)
+                .map_err(|_| FsError::InvalidArgument(format!("Storage type {number} is not known")))?,
+        ),
     };
     let wanted = Wanted { server_uuid: uuid, storage_type, bytes_min: request.min_block_size() };
     let used_since = used_since(core.env.clock.timestamp(), request.time_interval());
