@@ -123,4 +123,31 @@ impl BlockMap {
         }
         rescued
     }
+
+    /// A replica was moved to a newcomer, whose word does not count yet. A decision now would delete the replica that
+    /// was moved, because newcomers' replicas go first; and a balancer would move it again, for ever.
+    pub(crate) fn awaits_proof(&self, id: BlockId) -> bool {
+        let is_on_trial =
+            |server: u32| matches!(self.servers.get(server).trial, Trial::Open | Trial::Unprovable);
+        self.redundancy.hints.of(id).is_some_and(|hint| is_on_trial(hint.to))
+    }
+
+    /// Whether the replica at `kept[at]` may go as the hint says although no other is on its rack: the one that has come
+    /// is on a rack of its own in return. So the block is on no fewer racks than before it was moved.
+    pub(crate) fn gives_rack_for_rack(&self, kept: &[u32], at: usize, hint: Hint) -> bool {
+        let server = |place: u32| self.storages.get(place).server;
+        let racks_without = |left_out: usize| {
+            let others = kept.iter().enumerate().filter(|(other, _)| *other != left_out);
+            let mut racks: Vec<&Arc<str>> =
+                others.map(|(_, place)| &self.servers.get(server(*place)).face.rack).collect();
+            racks.sort_unstable();
+            racks.dedup();
+            racks.len()
+        };
+        server(kept[at]) == hint.from
+            && kept
+                .iter()
+                .position(|place| server(*place) == hint.to)
+                .is_some_and(|come| racks_without(at) >= racks_without(come))
+    }
 }

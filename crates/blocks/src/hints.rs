@@ -3,9 +3,8 @@
 //! The server that has received the replica tells both with one report. A hint never decides whether a replica goes, only which one: the
 //! rules of [`crate::redundancy`] hold as without it. If nothing can be decided yet the hint waits with the block.
 
-use crate::{map::BlockMap, newcomers::Trial};
 use base::BlockId;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 /// Hints that wait. Where there are more, the replica to go is chosen as without a hint.
 const WAITING_MAX: usize = 100_000;
@@ -27,7 +26,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    fn of(&self, id: BlockId) -> Option<Hint> {
+    /// The hint for the block: that of the report that is being taken, or the one that waits.
+    pub fn of(&self, id: BlockId) -> Option<Hint> {
         self.told.or_else(|| self.waiting.get(&id).copied())
     }
 
@@ -60,34 +60,5 @@ impl Hints {
 
     pub fn clear(&mut self) {
         self.waiting.clear();
-    }
-}
-
-impl BlockMap {
-    /// A replica was moved to a newcomer, whose word does not count yet. A decision now would delete the replica that
-    /// was moved, because newcomers' replicas go first; and a balancer would move it again, for ever.
-    pub(crate) fn awaits_proof(&self, id: BlockId) -> bool {
-        let is_on_trial =
-            |server: u32| matches!(self.servers.get(server).trial, Trial::Open | Trial::Unprovable);
-        self.redundancy.hints.of(id).is_some_and(|hint| is_on_trial(hint.to))
-    }
-
-    /// Whether the replica at `kept[at]` may go as the hint says although no other is on its rack: the one that has come
-    /// is on a rack of its own in return. So the block is on no fewer racks than before it was moved.
-    pub(crate) fn gives_rack_for_rack(&self, kept: &[u32], at: usize, hint: Hint) -> bool {
-        let server = |place: u32| self.storages.get(place).server;
-        let racks_without = |left_out: usize| {
-            let others = kept.iter().enumerate().filter(|(other, _)| *other != left_out);
-            let mut racks: Vec<&Arc<str>> =
-                others.map(|(_, place)| &self.servers.get(server(*place)).face.rack).collect();
-            racks.sort_unstable();
-            racks.dedup();
-            racks.len()
-        };
-        server(kept[at]) == hint.from
-            && kept
-                .iter()
-                .position(|place| server(*place) == hint.to)
-                .is_some_and(|come| racks_without(at) >= racks_without(come))
     }
 }

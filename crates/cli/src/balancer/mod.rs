@@ -3,12 +3,13 @@
 //! It is a client like Hadoop's: what moves where is chosen by [`blocks::balance`] from the figures of the moment, the data servers move,
 //! and the metadata server deletes the old replicas. It keeps no state, so it can be ended and run again at any time.
 
+mod done;
 mod end;
 mod id_file;
 mod round;
 mod tell;
 
-use crate::{admin::orders::bandwidth, admin::report::size, runtime, target::Target};
+use crate::{admin::orders::bandwidth, runtime, target::Target};
 use ::blocks::balance::{self, Limits, Round, Space};
 use anyhow::Context as _;
 use base::StorageType;
@@ -19,7 +20,7 @@ use client::{
 use end::End;
 use id_file::IdFile;
 use round::Work;
-use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 use tell::Teller;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -156,14 +157,4 @@ fn space(storage: &client::balancing::Storage) -> Space {
         capacity: storage.capacity,
         remaining: storage.remaining,
     }
-}
-
-/// The servers to which something is to go, by their places.
-fn targets(round: &Round) -> BTreeSet<usize> {
-    round.flows().iter().map(|flow| round.groups()[flow.to].server).collect()
-}
-
-/// Bytes as people read them.
-fn human(bytes: u64) -> String {
-    size(bytes)
 }

@@ -1,6 +1,6 @@
 //! One round: blocks are fetched from the metadata server, moves are chosen, and data servers are asked to make them.
 
-use super::tell::Teller;
+use super::{done::Done, tell::Teller};
 use ::blocks::balance::{Move, Round};
 use client::balancing::{Balancing, Order, PlacedBlock, Server};
 use proto::hdfs::StorageTypeProto;
@@ -21,15 +21,6 @@ const FETCH_BYTES: u64 = 2 << 30;
 const EMPTY_FETCHES_MAX: u32 = 3;
 /// A round chooses no more moves after this: by then the figures are old. Hadoop's balancer takes as long.
 const ROUND_TIME: Duration = Duration::from_secs(20 * 60);
-
-/// What a round has done.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Done {
-    pub blocks: u64,
-    pub bytes: u64,
-    pub failed: u64,
-    pub took: Duration,
-}
 
 /// The work of all rounds of a run.
 pub struct Work {
@@ -181,7 +172,7 @@ impl Work {
     /// A server that nobody has written through yet is a newcomer to the metadata server, and no replica is deleted for one that was
     /// moved there. So a small file is written through each target once.
     async fn introduce(&mut self, servers: &[Server], round: &Round) {
-        for target in super::targets(round) {
+        for target in targets(round) {
             let server = &servers[target];
             if self.introduced.insert(server.uuid.clone()) {
                 let path = format!("/system/balancer.{}", server.uuid);
@@ -194,4 +185,9 @@ impl Work {
             }
         }
     }
+}
+
+/// The servers to which something is to go, by their places.
+fn targets(round: &Round) -> BTreeSet<usize> {
+    round.flows().iter().map(|flow| round.groups()[flow.to].server).collect()
 }

@@ -1,7 +1,7 @@
 //! What a balancer says: lines for a person, or one JSON object a line.
 
-use super::{end::End, human, round::Done};
-use crate::table;
+use super::{done::Done, end::End};
+use crate::{admin::report::size as human, table};
 use ::blocks::balance::Round;
 use client::balancing::Server;
 use serde_json::{Value, json};

@@ -108,9 +108,11 @@ async fn operate(
             Ok(Next::Operation)
         }
         Opcode::RequestShortCircuitFds => Err(Refusal::unsupported(NO_SHORT_CIRCUIT)),
-        Opcode::CopyBlock => copy::copy_block(state, delimited::decode(op.message)?, out, peer).await,
+        Opcode::CopyBlock => {
+            copy::copy_block(state, delimited::decode(op.message)?, out, peer).await.map(|()| Next::End)
+        }
         Opcode::ReplaceBlock => {
-            replace::replace_block(state, delimited::decode(op.message)?, out, peer).await
+            replace::replace_block(state, delimited::decode(op.message)?, out, peer).await.map(|()| Next::End)
         }
         Opcode::BlockGroupChecksum => Err(Refusal::unsupported("erasure coding is not supported")),
         Opcode::Custom => Err(Refusal::unsupported("custom operations are not supported")),

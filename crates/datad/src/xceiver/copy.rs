@@ -1,7 +1,6 @@
 //! COPY_BLOCK: a balancer has another data server fetch a replica from this one.
 
 use super::{
-    connection::Next,
     outbound::{self, Outbound},
     refusal::Refusal,
     request,
@@ -26,7 +25,7 @@ pub async fn copy_block(
     op: OpCopyBlockProto,
     out: &mut Outgoing,
     peer: SocketAddr,
-) -> Result<Next, Refusal> {
+) -> Result<(), Refusal> {
     let block = request::block(&op.header.block);
     let pool = state.pool(&block.pool)?;
     let Some(place) = state.moves.begin() else {
@@ -69,5 +68,5 @@ pub async fn copy_block(
     out.write(&LAST_WORD).await?;
     state.moves.sent.fetch_add(1, Ordering::Relaxed);
     tracing::debug!(%block, %peer, "a replica was sent to be moved");
-    Ok(Next::End)
+    Ok(())
 }

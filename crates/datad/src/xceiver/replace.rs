@@ -5,7 +5,6 @@
 //! is this server itself, the replica goes to a volume of another type.
 
 use super::{
-    connection::Next,
     lane::Ending,
     on_disk,
     receive::{self, Reception},
@@ -72,7 +71,7 @@ pub async fn replace_block(
     op: OpReplaceBlockProto,
     out: &mut Outgoing,
     peer: SocketAddr,
-) -> Result<Next, Refusal> {
+) -> Result<(), Refusal> {
     let moved = Arc::new(Move::new(op)?);
     let pool = state.pool(&moved.block.pool)?.clone();
     let Some(place) = state.moves.begin() else {
@@ -96,7 +95,7 @@ pub async fn replace_block(
     }
     tracing::info!(block = %moved.block, hint = %moved.hint, proxy = request::address(&moved.proxy), "a replica was moved here");
     out.message(&BlockOpResponseProto { status: Status::Success.into(), ..Default::default() }).await?;
-    Ok(Next::End)
+    Ok(())
 }
 
 /// The balancer hears from time to time that the move goes on. If it hears nothing more, because it is gone, the move ends.
