@@ -246,6 +246,7 @@ impl BlockMap {
         self.redundancy.pending.remove(id);
         self.newcomers.forget_block(id);
         self.redundancy.undecided.remove(id);
+        self.redundancy.hints.forget(id);
         self.arena.remove(slot);
     }
 

@@ -1,6 +1,6 @@
 //! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
 
-use crate::{broken::Broken, map::BlockMap, newcomers::Trial, words::BlockState};
+use crate::{broken::Broken, hints::Hint, map::BlockMap, newcomers::Trial, words::BlockState};
 use base::BlockId;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -45,9 +45,9 @@ impl Excess {
 }
 
 impl BlockMap {
-    /// Chooses replicas that go until the wanted number is left, and orders their deletion. `hint` names a
-    /// server whose replica should go, if racks allow.
-    pub(crate) fn trim(&mut self, slot: u32, wanted: usize, hint: Option<u32>) {
+    /// Chooses replicas that go until the wanted number is left, and orders their deletion. `hint` says whose
+    /// replica should go, if racks allow.
+    pub(crate) fn trim(&mut self, slot: u32, wanted: usize, hint: Option<Hint>) {
         let record = *self.arena.record(slot);
         assert_eq!(record.state(), BlockState::Complete, "only complete blocks lose superfluous replicas");
         let mut kept: Vec<u32> = self.places_in_service(slot);
@@ -87,9 +87,9 @@ impl BlockMap {
     }
 
     /// The replica of `kept` that should go: one of a newcomer, if there is one; of those that remain one from a rack
-    /// that has another, if there is such a rack; the hinted one first, else the one on the server with the least room.
-    /// Returns its index in `kept`.
-    fn superfluous(&self, kept: &[u32], hint: Option<u32>) -> usize {
+    /// that has another, if there is such a rack; the hinted one first, else the one on the server with the least room. The hinted one may
+    /// also be the last on its rack, if the one that was moved gives a rack in return. Returns its index in `kept`.
+    fn superfluous(&self, kept: &[u32], hint: Option<Hint>) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
         let is_new = |at: &usize| self.storages.get(kept[*at]).trial != Trial::Passed;
@@ -98,12 +98,17 @@ impl BlockMap {
             goers = (0..kept.len()).collect();
         }
         let mut candidates: Vec<usize> = goers.iter().copied().filter(|at| shares_rack(*at)).collect();
+        let server = |at: usize| self.storages.get(kept[at]).server;
+        if let Some(hint) = hint
+            && let Some(hinted) = goers.iter().find(|at| server(**at) == hint.from)
+            && (candidates.contains(hinted)
+                || candidates.is_empty()
+                || self.gives_rack_for_rack(kept, *hinted, hint))
+        {
+            return *hinted;
+        }
         if candidates.is_empty() {
             candidates = goers;
-        }
-        let server = |at: usize| self.storages.get(kept[at]).server;
-        if let Some(hinted) = candidates.iter().find(|at| Some(server(**at)) == hint) {
-            return *hinted;
         }
         let room = |at: &usize| self.servers.get(server(*at)).face.remaining;
         candidates.into_iter().min_by_key(room).expect("there are more replicas than wanted")
@@ -126,5 +131,32 @@ impl BlockMap {
             }
         }
         rescued
+    }
+
+    /// A replica was moved to a newcomer, whose word does not count yet. A decision now would delete the replica that
+    /// was moved, because newcomers' replicas go first; and a balancer would move it again, for ever.
+    pub(crate) fn awaits_proof(&self, id: BlockId) -> bool {
+        let is_on_trial =
+            |server: u32| matches!(self.servers.get(server).trial, Trial::Open | Trial::Unprovable);
+        self.redundancy.hints.of(id).is_some_and(|hint| is_on_trial(hint.to))
+    }
+
+    /// Whether the replica at `kept[at]` may go as the hint says although no other is on its rack: the one that has come
+    /// is on a rack of its own in return. So the block is on no fewer racks than before it was moved.
+    pub(crate) fn gives_rack_for_rack(&self, kept: &[u32], at: usize, hint: Hint) -> bool {
+        let server = |place: u32| self.storages.get(place).server;
+        let racks_without = |left_out: usize| {
+            let others = kept.iter().enumerate().filter(|(other, _)| *other != left_out);
+            let mut racks: Vec<&Arc<str>> =
+                others.map(|(_, place)| &self.servers.get(server(*place)).face.rack).collect();
+            racks.sort_unstable();
+            racks.dedup();
+            racks.len()
+        };
+        server(kept[at]) == hint.from
+            && kept
+                .iter()
+                .position(|place| server(*place) == hint.to)
+                .is_some_and(|come| racks_without(at) >= racks_without(come))
     }
 }

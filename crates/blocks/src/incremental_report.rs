@@ -1,6 +1,7 @@
 //! A data server tells what just changed, and clients and servers tell of rotten replicas.
 
 use crate::{
+    hints::Hint,
     map::BlockMap,
     replica::Verdict,
     server::StorageType,
@@ -31,10 +32,10 @@ impl BlockMap {
                 }
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();
-                    self.redundancy.delete_hint =
-                        delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
+                    let from = delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
+                    self.redundancy.hints.told = from.map(|from| Hint { from, to: server });
                     self.take_increment(place, *block, ReplicaState::Finalized, now);
-                    self.redundancy.delete_hint = None;
+                    self.redundancy.hints.told = None;
                 }
                 Increment::Deleted(block) => self.take_deletion(place, *block),
             }

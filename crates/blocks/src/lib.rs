@@ -15,7 +15,7 @@
 //! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
 //! - **told by operators**: `order_admin_state`, and the settings of [`Config`];
-//! - **questions**: `locations`, `facts`, `choose_targets`, `safe_mode_message`, `stats`;
+//! - **questions**: `locations`, `facts`, `list_blocks`, `choose_targets`, `safe_mode_message`, `stats`;
 //! - **time**: `tick` and `sweep` .
 //!
 //! The other side of a command is here too: [`Leadership`] says which metadata server a data server obeys.
@@ -27,6 +27,7 @@
 //! pages finds them, a slice at a time.
 
 pub mod admin_state;
+pub mod balance;
 pub mod config;
 pub mod server;
 pub mod words;
@@ -41,10 +42,12 @@ mod edits;
 mod excess;
 mod full_report;
 mod held;
+mod hints;
 mod incremental_report;
 mod late_words;
 mod leadership;
 mod leaving;
+mod listing;
 mod map;
 mod membership;
 mod newcomers;
@@ -79,6 +82,7 @@ pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
 pub use held::Amount;
 pub use leadership::{Claim, Leadership, Mandate, Obeyed};
+pub use listing::{Listed, Slice, Wanted};
 pub use map::BlockMap;
 pub use placement::Placement;
 pub use record::LENGTH_BEYOND;

@@ -6,6 +6,7 @@ use crate::{
     construction::Constructions,
     contested::Contested,
     excess::Excess,
+    hints::Hints,
     newcomers::Newcomers,
     pending::Pending,
     postponed::Postponed,
@@ -69,8 +70,8 @@ pub(crate) struct Redundancy {
     pub excess: Excess,
     /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
     pub undecided: Undecided,
-    /// While a report is taken that says so: the server whose replica should go if there are too many.
-    pub delete_hint: Option<u32>,
+    /// Which replicas should go where there are too many, because others were moved.
+    pub hints: Hints,
 }
 
 #[derive(Default)]

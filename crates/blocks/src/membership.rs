@@ -486,6 +486,7 @@ impl BlockMap {
             }
         }
         self.forget_replicas(index);
+        self.redundancy.hints.forget_server(index);
         self.servers.remove(index);
     }
 

@@ -48,9 +48,7 @@ impl BlockMap {
     pub fn has_place(&self, id: BlockId) -> bool {
         let Some(slot) = self.arena.find(id) else { return false };
         match self.arena.record(slot).state() {
-            BlockState::Complete => {
-                self.arena.places(slot).iter().any(|place| self.storages.get(place).is_present())
-            }
+            BlockState::Complete => !self.readable_places(slot).0.is_empty(),
             _ => !self.constructed_places(slot).is_empty(),
         }
     }
@@ -66,8 +64,10 @@ impl BlockMap {
             return (good, false);
         }
         // A server in maintenance is named only where no other has a good replica.
-        let mut last = self.good_places(slot);
-        last.retain(|place| self.storages.get(*place).is_present());
+        let mut last: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
+        last.retain(|place| {
+            self.storages.get(*place).is_present() && !self.redundancy.corrupt.contains(id, *place)
+        });
         match last.is_empty() {
             true => (live.clone(), !live.is_empty()),
             false => (last, false),

@@ -138,14 +138,17 @@ impl BlockMap {
         }
         self.dequeue(slot);
         if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
+            self.redundancy.hints.forget(id);
             return;
         }
-        if !count.is_surely_enough(wanted) {
+        if !count.is_surely_enough(wanted) || self.awaits_proof(id) {
             self.redundancy.undecided.insert(id);
+            self.redundancy.hints.keep(id);
             return;
         }
         self.delete_corrupt(slot);
-        self.trim(slot, wanted, self.redundancy.delete_hint);
+        let hint = self.redundancy.hints.take(id);
+        self.trim(slot, wanted, hint);
     }
 
     fn dequeue(&mut self, slot: u32) {

@@ -178,6 +178,7 @@ impl BlockMap {
         self.redundancy.excess.clear();
         self.mark_ordered();
         self.redundancy.undecided.clear();
+        self.redundancy.hints.clear();
         self.constructions.forget_recoveries();
         self.forget_held();
     }

@@ -1,5 +1,6 @@
 //! The block map as its driver sees it.
 
+mod balancing;
 mod cluster;
 mod copying;
 mod doubt;
@@ -11,6 +12,7 @@ mod leaving;
 mod leaving_attacked;
 #[cfg(feature = "broken")]
 mod left_out;
+mod listing;
 mod lost_storages;
 mod moved;
 mod newcomers;

@@ -166,7 +166,7 @@ fn refuse_existing(map: &ReplicaMap, block: Block) -> StoreResult<()> {
     if let Some(record) = map.records.get(&block.id) {
         return Err(StoreError::Exists { block: record.block(block.id), state: record.state() });
     }
-    if map.removing.contains(&block.id) {
+    if map.removing.contains(&block.id) || map.moving.contains(&block.id) {
         return Err(StoreError::BeingRemoved(block));
     }
     Ok(())

@@ -20,6 +20,7 @@ pub mod error;
 pub mod layout;
 mod map;
 pub mod meta_file;
+mod moving;
 mod observer;
 mod open;
 mod opening;

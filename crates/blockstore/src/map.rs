@@ -32,8 +32,10 @@ pub(crate) struct ReplicaMap {
     pub records: HashMap<BlockId, Record>,
     /// Blocks whose record is forgotten and whose files are not yet removed: a replica of the same id cannot be made.
     pub removing: HashSet<BlockId>,
-    /// Blocks whose length is being settled, each with the stamp of the recovery that does it. Nobody else may change
-    /// these replicas.
+    /// Blocks whose replica is being copied to another volume, under a temporary name there.
+    pub moving: HashSet<BlockId>,
+    /// Blocks whose length is being settled, each with the stamp of the recovery that does it; and, with the stamp that it
+    /// has, one whose copy on another volume is about to take its place. Nobody else may change these replicas.
     pub recovering: HashMap<BlockId, GenerationStamp>,
 }
 

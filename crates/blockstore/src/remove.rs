@@ -103,9 +103,10 @@ impl PoolStore {
         }
         let is_forgotten = {
             let mut map = self.state.map.write();
-            // It may have been removed or appended to since the look-up, which explains the missing file.
+            // It may have been removed, appended to or moved since the look-up, which explains the missing file.
             let found = map.records.get(&id);
-            let is_same = matches!(found, Some(Record::Finalized(now)) if *now == settled);
+            let is_same =
+                !map.moving.contains(&id) && matches!(found, Some(Record::Finalized(now)) if *now == settled);
             is_same && !map.recovering.contains_key(&id) && map.records.remove(&id).is_some()
         };
         if is_forgotten {

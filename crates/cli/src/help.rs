@@ -45,6 +45,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover demo --dir /tmp/demo --rpc-port 0 --http-port 0 --set dfs.replication=2",
         ],
     ),
+    (
+        "balancer",
+        &[
+            "clover balancer --dry-run                      # what is where, and what would be moved",
+            "clover balancer --threshold 5 --bandwidth 200m",
+            "clover balancer --exclude data-7.example --json",
+        ],
+    ),
     ("meta", &["clover meta format --config meta.toml          # once", "clover meta --config meta.toml"]),
     (
         "meta format",

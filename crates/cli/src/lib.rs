@@ -6,6 +6,7 @@
 //! not in a library below is only how to talk to a person. Start with [`Command`].
 
 pub mod admin;
+mod balancer;
 mod bench;
 pub mod client_config;
 mod completions;
@@ -55,6 +56,8 @@ enum Command {
     Fsck(fsck::Args),
     /// Look at the metadata servers, and give them orders.
     Admin(admin::Args),
+    /// Move replicas from fuller data servers to emptier ones.
+    Balancer(balancer::Args),
     /// Write core-site.xml and hdfs-site.xml for stock Hadoop clients.
     ClientConfig(client_config::Args),
     /// Print every configuration key with its default and what it means.
@@ -96,6 +99,7 @@ impl Command {
             Self::Fs(args) => fs::run(args),
             Self::Fsck(args) => fsck::run(args),
             Self::Admin(args) => admin::run(args),
+            Self::Balancer(args) => balancer::run(args),
             Self::ClientConfig(args) => client_config::run(args),
             Self::Config(args) => config::run(args),
             Self::Completions(args) => completions::run(args),

@@ -35,6 +35,9 @@ pub enum Error {
     /// Data could not be written: the acknowledged bytes stay, the rest is to be written again.
     #[error("writing {path}: {source}")]
     Write { path: String, source: WriteError },
+    /// A replica was not moved: it is where it was.
+    #[error("moving a replica of {block} from {from} to {to}: {reason}")]
+    Move { block: String, from: String, to: String, reason: String },
     #[error(transparent)]
     Io(#[from] io::Error),
 }

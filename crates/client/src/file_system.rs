@@ -43,6 +43,8 @@ pub struct CreateOptions {
     pub block_size: Option<u64>,
     pub bytes_per_checksum: Option<u32>,
     pub checksums: Option<Checksums>,
+    /// Data servers, as `host:port`, where replicas are to be if they have room.
+    pub favoured: Vec<String>,
 }
 
 /// Bits of `createFlag`.
@@ -88,6 +90,11 @@ impl FileSystem {
 
     pub(crate) fn namenodes(&self) -> &Namenodes {
         &self.shared.namenodes
+    }
+
+    /// The same servers, spoken to in another protocol than that of clients.
+    pub(crate) fn namenodes_for(&self, protocol: &'static str) -> Namenodes {
+        Namenodes::speaking(protocol, self.shared.location.clone(), &self.shared.settings)
     }
 
     pub fn client_name(&self) -> &str {
@@ -207,7 +214,7 @@ impl FileSystem {
             .fs
             .map(|status| FileStatus::from_wire(path, status))
             .ok_or_else(|| self.nonsense("create", "no file status"))?;
-        Ok(FileWriter::new(self.clone(), status, block_options, lease))
+        Ok(FileWriter::new(self.clone(), status, block_options, lease, options.favoured.clone()))
     }
 
     /// Opens a file to write on behind what it has; with `new_block` in a block of its own.

@@ -11,14 +11,16 @@ pub(crate) struct HeldFile {
     pub fs: FileSystem,
     pub path: String,
     pub file_id: u64,
+    /// Data servers, as `host:port`, on which its blocks are to be.
+    favoured: Vec<String>,
     /// Servers that failed in this file's pipelines. As in Hadoop's client, they take no part in this file's
     /// pipelines again.
     lost: Mutex<Vec<DatanodeInfoProto>>,
 }
 
 impl HeldFile {
-    pub fn new(fs: FileSystem, path: String, file_id: u64) -> Self {
-        Self { fs, path, file_id, lost: Mutex::default() }
+    pub fn new(fs: FileSystem, path: String, file_id: u64, favoured: Vec<String>) -> Self {
+        Self { fs, path, file_id, favoured, lost: Mutex::default() }
     }
 
     /// Allocates the next block.
@@ -33,6 +35,7 @@ impl HeldFile {
             previous,
             exclude_nodes: excluded.to_vec(),
             file_id: Some(self.file_id),
+            favored_nodes: self.favoured.clone(),
             ..Default::default()
         };
         let mut pauses = Pauses::new(&self.fs);

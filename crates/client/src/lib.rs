@@ -8,6 +8,7 @@
 
 pub mod acl;
 mod administration;
+pub mod balancing;
 pub mod block;
 mod block_checksum;
 pub mod checksum;

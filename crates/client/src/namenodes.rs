@@ -53,6 +53,7 @@ pub struct Namenodes {
     clients: RwLock<Vec<Client>>,
     /// The options for clients of servers that are named later.
     options: ClientOptions,
+    protocol: &'static str,
     user: String,
     lone: Mutex<Lone>,
     lone_patience: Duration,
@@ -94,6 +95,11 @@ fn pause_after(attempts: u32, servers: usize, elsewhere: bool, first: Duration) 
 
 impl Namenodes {
     pub fn new(location: Location, settings: &Settings) -> Self {
+        Self::speaking(protocol::CLIENT_NAMENODE, location, settings)
+    }
+
+    /// The same servers, spoken to in another protocol than that of clients.
+    pub fn speaking(protocol: &'static str, location: Location, settings: &Settings) -> Self {
         // One name for all servers: a call that moves on to another is still the same call there.
         let client_id = Some(ClientId(*uuid::Uuid::new_v4().as_bytes()));
         let default_timeout = match location.servers.len() {
@@ -105,12 +111,12 @@ impl Namenodes {
             call_timeout: settings.rpc_timeout.unwrap_or(default_timeout),
             ..options(settings.connect_timeout)
         };
-        let client = |address: &String| {
-            Client::connect(address.as_str(), protocol::CLIENT_NAMENODE, &settings.user, options.clone())
-        };
+        let client =
+            |address: &String| Client::connect(address.as_str(), protocol, &settings.user, options.clone());
         Self {
             clients: RwLock::new(location.servers.iter().map(client).collect()),
             options,
+            protocol,
             user: settings.user.clone(),
             lone: Mutex::default(),
             lone_patience: LONE_PATIENCE,
@@ -230,7 +236,7 @@ impl Namenodes {
             let Some(address) = address(&member) else { continue };
             if clients.iter().all(|client| client.address() != address) {
                 let options = ClientOptions { call_timeout, ..self.options.clone() };
-                clients.push(Client::connect(address, protocol::CLIENT_NAMENODE, &self.user, options));
+                clients.push(Client::connect(address, self.protocol, &self.user, options));
             }
         }
         tracing::info!(

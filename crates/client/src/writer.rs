@@ -30,9 +30,15 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    pub(crate) fn new(fs: FileSystem, status: FileStatus, options: BlockOptions, lease: LeaseGuard) -> Self {
+    pub(crate) fn new(
+        fs: FileSystem,
+        status: FileStatus,
+        options: BlockOptions,
+        lease: LeaseGuard,
+        favoured: Vec<String>,
+    ) -> Self {
         Self {
-            file: Arc::new(HeldFile::new(fs, status.path, status.file_id)),
+            file: Arc::new(HeldFile::new(fs, status.path, status.file_id, favoured)),
             block_size: status.block_size.max(1),
             options: BlockOptions { replication: status.replication, ..options },
             block: None,
@@ -52,7 +58,7 @@ impl FileWriter {
         lease: LeaseGuard,
         last: Option<LocatedBlockProto>,
     ) -> Result<Self> {
-        let mut writer = Self::new(fs, status, options, lease);
+        let mut writer = Self::new(fs, status, options, lease, Vec::new());
         match last {
             Some(last) if !last.locs.is_empty() => {
                 writer.options.is_promised = true;

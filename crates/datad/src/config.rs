@@ -29,6 +29,11 @@ pub struct DataConfig {
     pub sync_on_close: bool,
     /// Transfer connections served at once (`dfs.datanode.max.transfer.threads`).
     pub transfer_count_max: usize,
+    /// Replicas that are sent or received for a balancer at once (`dfs.datanode.balance.max.concurrent.moves`).
+    pub move_count_max: usize,
+    /// How fast replicas are moved for a balancer, all together, until a metadata server says otherwise
+    /// (`dfs.datanode.balance.bandwidthPerSec`).
+    pub move_bytes_per_second: u64,
     /// An idle transfer connection, or one that makes no progress, ends after this long.
     pub transfer_timeout_ms: u64,
     /// The user that this server's process runs as, announced to metadata servers.
@@ -51,6 +56,8 @@ impl DataConfig {
             block_report_interval_ms: 6 * 60 * 60 * 1_000,
             sync_on_close: false,
             transfer_count_max: 4_096,
+            move_count_max: 100,
+            move_bytes_per_second: 100 << 20,
             transfer_timeout_ms: 60_000,
             user: "clover".into(),
         }

@@ -72,7 +72,7 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
             reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {}))
         }
         "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto {
-            bandwidth: state.balancing_rate(),
+            bandwidth: state.moves.rate(),
         }),
         "listReconfigurableProperties" => reply.result(
             require_owner(state, call)

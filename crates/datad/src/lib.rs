@@ -14,6 +14,7 @@ pub mod identity;
 pub mod ipc;
 pub mod metadata;
 pub mod metrics;
+pub mod moves;
 pub mod pool;
 pub mod recovery;
 mod refusal;

@@ -53,6 +53,12 @@ impl Collector for Figures {
             ("clover_data_transfers", "Transfer connections under way", state.transfer_count() as u64),
             ("clover_data_copies", "Copies to other servers under way", state.copy_count() as u64),
             (
+                "clover_data_moves",
+                "Replicas being sent or received for a balancer",
+                state.moves.under_way() as u64,
+            ),
+            ("clover_data_moves_rate_bytes", "Bytes that balancers may move in a second", state.moves.rate()),
+            (
                 "clover_descriptors_limit",
                 "File descriptors that this process may have",
                 state.env.descriptors.limit() as u64,
@@ -72,13 +78,18 @@ impl Collector for Figures {
             let gauge = ConstGauge::new(value as i64);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let counters = &state.counters;
+        let (counters, moves) = (&state.counters, &state.moves);
         let counters = [
             ("clover_data_written_bytes", "Bytes received for replicas", &counters.bytes_written),
             ("clover_data_read_bytes", "Bytes sent to readers", &counters.bytes_read),
             ("clover_data_blocks_written", "Replicas completed", &counters.blocks_written),
             ("clover_data_blocks_read", "Reads of blocks", &counters.blocks_read),
             ("clover_data_transfer_errors", "Transfers that failed", &counters.transfer_errors),
+            ("clover_data_moves_received", "Replicas moved here for a balancer", &moves.received),
+            ("clover_data_moves_received_bytes", "Bytes of these replicas", &moves.received_bytes),
+            ("clover_data_moves_sent", "Replicas sent to be moved elsewhere", &moves.sent),
+            ("clover_data_moves_shifted", "Replicas moved from one volume to another", &moves.shifted),
+            ("clover_data_moves_failed", "Moves to this server that failed", &moves.failed),
         ];
         for (name, help, value) in counters {
             let counter = ConstCounter::new(value.load(Ordering::Relaxed));

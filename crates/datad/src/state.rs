@@ -1,6 +1,6 @@
 //! The state that all parts of a data server share.
 
-use crate::{config::DataConfig, identity::Identity, pool::Pool};
+use crate::{config::DataConfig, identity::Identity, moves::Moves, pool::Pool};
 use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
@@ -13,9 +13,6 @@ use std::{
     },
 };
 use tokio::sync::{oneshot, watch};
-
-/// `dfs.datanode.balance.bandwidthPerSec` has the same default.
-const BALANCING_RATE: u64 = 100 << 20;
 
 /// The connection itself, the two files of a replica, and the connection to the next server.
 const DESCRIPTORS_PER_TRANSFER: usize = 4;
@@ -30,6 +27,8 @@ pub struct State {
     pub counters: Counters,
     /// They look after the replicas. There are none until the server has started.
     pub(crate) scanners: OnceLock<Scanners>,
+    /// The replicas that balancers have moved.
+    pub moves: Arc<Moves>,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
@@ -37,8 +36,6 @@ pub struct State {
     storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
     copies: AtomicUsize,
-    /// Bytes per second at which blocks may be moved for balancing.
-    balancing_rate: AtomicU64,
     end: watch::Sender<Option<String>>,
 }
 
@@ -56,6 +53,7 @@ impl State {
     pub(crate) fn new(env: Env, config: DataConfig, volumes: Arc<BlockStore>, identity: Identity) -> Self {
         let storage_types = volumes.storages().collect();
         let started = env.clock.moment();
+        let moves = Moves::new(config.move_count_max, config.move_bytes_per_second);
         Self {
             env,
             config,
@@ -63,12 +61,12 @@ impl State {
             identity,
             counters: Counters::default(),
             scanners: OnceLock::new(),
+            moves,
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
             storage_types,
             transfers: AtomicUsize::new(0),
             copies: AtomicUsize::new(0),
-            balancing_rate: AtomicU64::new(BALANCING_RATE),
             end: watch::Sender::new(None),
         }
     }
@@ -186,18 +184,6 @@ impl State {
     /// Copies to other servers under way.
     pub fn copy_count(&self) -> usize {
         self.copies.load(Ordering::Acquire)
-    }
-
-    /// The rate at which balancing may move replicas, in bytes per second.
-    pub fn balancing_rate(&self) -> u64 {
-        self.balancing_rate.load(Ordering::Relaxed)
-    }
-
-    /// 0 changes nothing, as in HDFS.
-    pub(crate) fn set_balancing_rate(&self, bytes_per_second: u64) {
-        if bytes_per_second > 0 {
-            self.balancing_rate.store(bytes_per_second, Ordering::Relaxed);
-        }
     }
 
     /// Has a replica scanned soon, because somebody could not read it.

@@ -6,12 +6,14 @@
 
 mod checksum;
 mod connection;
+mod copy;
 mod lane;
 mod mirror;
 pub(crate) mod outbound;
 mod read;
 mod receive;
 mod refusal;
+mod replace;
 pub(crate) mod request;
 mod shared;
 mod speak;

@@ -1,5 +1,7 @@
 //! The small protocols beside the large ones: `NamenodeProtocol`, user mappings, refreshes.
 
+mod get_blocks;
+
 use crate::{
     client_protocol::{decode, hand_over, require_superuser},
     core::Core,
@@ -32,6 +34,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((_, reply)) = decode::<p::GetTransactionIdRequestProto>(&call, reply) else { return };
             reply.ok(&p::GetTransactionIdResponseProto { tx_id: core.partition.commit.committed().0 });
         }
+        "getBlocks" => get_blocks::call(core, &call, reply),
         "getBlockKeys" => {
             let Some((_, reply)) = decode::<p::GetBlockKeysRequestProto>(&call, reply) else { return };
             reply.ok(&p::GetBlockKeysResponseProto { keys: Some(no_block_keys()) });

@@ -3,7 +3,7 @@
 
 mod cluster;
 
-use cluster::{Cluster, SUPERUSER, refusal};
+use cluster::{Cluster, SUPERUSER, refusal, set_safe_mode};
 use prost::{Message, Name};
 use proto::{
     common as c,
@@ -297,23 +297,41 @@ async fn what_can_be_read_again_is_and_the_rest_says_so() {
 
 /// Without an answer that has keys in it Hadoop's balancer and mover end in a `NullPointerException`.
 #[tokio::test(flavor = "multi_thread")]
-async fn block_keys_are_switched_off_and_balancing_is_refused_in_words() {
+async fn a_balancer_is_told_that_block_keys_are_switched_off_and_is_refused_what_makes_no_sense() {
     use p::namenode as n;
-    let (cluster, _files) = start().await;
+    let (cluster, files) = start().await;
     let balancer = connect(&cluster, protocol::NAMENODE, SUPERUSER);
     let answer: n::GetBlockKeysResponseProto =
         ok(&balancer, "getBlockKeys", &n::GetBlockKeysRequestProto {}).await;
     let keys = answer.keys.expect("Hadoop looks into it");
     assert!(!keys.is_block_token_enabled && keys.all_keys.is_empty());
     let blocks = n::GetBlocksRequestProto {
-        datanode: p::DatanodeIdProto { datanode_uuid: "any".into(), ..Default::default() },
+        datanode: p::DatanodeIdProto {
+            ip_addr: "10.0.0.1".into(),
+            xfer_port: 9866,
+            datanode_uuid: "any".into(),
+            ..Default::default()
+        },
         size: 1 << 20,
         ..Default::default()
     };
+    let text = "Datanode 10.0.0.1:9866 not found.";
+    assert_refused(&balancer, "getBlocks", &blocks, ILLEGAL_ARGUMENT, text).await;
+    let nothing = n::GetBlocksRequestProto { size: 0, ..blocks.clone() };
+    let text = "Unexpected not positive size: 0";
+    assert_refused(&balancer, "getBlocks", &nothing, JAVA_ILLEGAL_ARGUMENT, text).await;
+    let negative = n::GetBlocksRequestProto { min_block_size: Some(u64::MAX), ..blocks.clone() };
+    let text = "Unexpected not positive size: -1";
+    assert_refused(&balancer, "getBlocks", &negative, JAVA_ILLEGAL_ARGUMENT, text).await;
+    set_safe_mode(&files, p::SafeModeActionProto::SafemodeEnter).await;
     let (class, message) = refused(&balancer, "getBlocks", &blocks).await;
-    assert_eq!(class, UNSUPPORTED_OPERATION);
-    assert!(message.contains("getBlocks is not built yet"), "{message}");
+    assert_eq!(class, SAFE_MODE);
+    assert!(message.starts_with("Cannot execute getBlocks. Name node is in safe mode."), "{message}");
     let bob = connect(&cluster, protocol::NAMENODE, "bob");
-    let (class, _) = refused(&bob, "getBlockKeys", &n::GetBlockKeysRequestProto {}).await;
-    assert_eq!(class, ACCESS_CONTROL);
+    for (class, _) in [
+        refused(&bob, "getBlockKeys", &n::GetBlockKeysRequestProto {}).await,
+        refused(&bob, "getBlocks", &blocks).await,
+    ] {
+        assert_eq!(class, ACCESS_CONTROL);
+    }
 }

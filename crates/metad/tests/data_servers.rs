@@ -10,7 +10,7 @@ use cluster::{
     spoken::{self, STORAGE},
 };
 use proto::{
-    hdfs::{self as p, datanode as d},
+    hdfs::{self as p, datanode as d, namenode as n},
     protocol,
 };
 use rpc::{CallError, Client};
@@ -399,4 +399,56 @@ async fn what_waits_for_copying_or_deletion_is_written_down_as_hdfs_does() {
     assert_eq!(refused.unwrap_err().class().unwrap(), proto::exception::ACCESS_CONTROL);
     assert!(!story.cluster.name_directory(1).join("metasave/bob").exists());
     story.stop().await;
+}
+
+/// What a balancer asks of the metadata server about the data server `uuid-1`.
+fn blocks_to_move(size: u64, bytes_min: u64) -> n::GetBlocksRequestProto {
+    n::GetBlocksRequestProto {
+        datanode: p::DatanodeIdProto { datanode_uuid: "uuid-1".into(), ..Default::default() },
+        size,
+        min_block_size: Some(bytes_min),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_balancer_hears_which_blocks_a_data_server_has_and_those_in_use_last() {
+    let story = Story::start().await;
+    let registration = story.registered().await;
+    let mut written = Vec::new();
+    for name in 0..12 {
+        written.push(story.write(&registration, &format!("/f{name}")).await);
+    }
+    let balancer = story.cluster.client_as(1, protocol::NAMENODE, cluster::SUPERUSER);
+    let ask = async |request: n::GetBlocksRequestProto| {
+        let answer: n::GetBlocksResponseProto = balancer.call("getBlocks", &request).await.unwrap();
+        let mut blocks = answer.blocks.blocks;
+        for block in &blocks {
+            assert_eq!(block.datanode_uuids, ["uuid-1"]);
+            assert_eq!(block.storage_uuids, [STORAGE]);
+            assert_eq!(block.storage_types, [p::StorageTypeProto::Disk as i32]);
+        }
+        blocks.sort_by_key(|block| block.block.block_id);
+        blocks.iter().map(|block| block.block).collect::<Vec<_>>()
+    };
+    assert_eq!(ask(blocks_to_move(1 << 40, 0)).await, written);
+    let length = written[0].num_bytes();
+    assert_eq!(ask(blocks_to_move(1 << 40, length + 1)).await, [], "all are smaller than the minimum");
+    assert_eq!(ask(blocks_to_move(3 * length, 0)).await.len(), 3, "no more than was asked for");
+    let of_an_hour =
+        n::GetBlocksRequestProto { time_interval: Some(3_600_000), ..blocks_to_move(1 << 40, 0) };
+    assert_eq!(ask(of_an_hour.clone()).await, written, "files in use are told if there are no others");
+    for name in 3..12 {
+        let long_ago = p::SetTimesRequestProto { src: format!("/f{name}"), mtime: 1_000, atime: 1_000 };
+        let _: p::SetTimesResponseProto = story.files.call("setTimes", &long_ago).await.unwrap();
+    }
+    let nine = n::GetBlocksRequestProto { size: 9 * length, ..of_an_hour };
+    assert_eq!(ask(nine.clone()).await, written[3..], "files in use are not told while there are others");
+    let ten = n::GetBlocksRequestProto { size: 10 * length, ..nine };
+    assert_eq!(ask(ten).await.len(), 10, "one of them is told where the others are too few");
+    let archived = n::GetBlocksRequestProto {
+        storage_type: Some(p::StorageTypeProto::Archive as i32),
+        ..blocks_to_move(1 << 40, 0)
+    };
+    assert_eq!(ask(archived).await, []);
 }

@@ -83,6 +83,7 @@ mod together;
 mod tree;
 mod unknown;
 mod usage;
+mod used_files;
 mod visits;
 mod watches;
 pub mod xattr;

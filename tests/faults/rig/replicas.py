@@ -46,17 +46,19 @@ def check_files(scene, contents):
 
 def on_disk(cluster):
     """The finished replicas on each data server's disk, as (id, stamp, length)."""
-    found = {}
-    for name, directory in cluster.data_directories.items():
-        held = set()
-        for meta in directory.glob("current/BP-*/current/finalized/**/*.meta"):
-            number, stamp = META.fullmatch(meta.name).groups()
-            try:
-                held.add((int(number), int(stamp), meta.with_name(f"blk_{number}").stat().st_size))
-            except FileNotFoundError:
-                continue
-        found[name] = held
-    return found
+    return {name: below(directory) for name, directory in cluster.data_directories.items()}
+
+
+def below(directory):
+    """Those of one data directory."""
+    held = set()
+    for meta in directory.glob("current/BP-*/current/finalized/**/*.meta"):
+        number, stamp = META.fullmatch(meta.name).groups()
+        try:
+            held.add((int(number), int(stamp), meta.with_name(f"blk_{number}").stat().st_size))
+        except FileNotFoundError:
+            continue
+    return held
 
 
 def gone(cluster, before):

@@ -50,15 +50,20 @@ class Fault:
 class Scene:
     """What a story is told with. Everything it starts ends with the `with` block."""
 
-    def __init__(self, options, name, members=3, data=3, meta_keys=None, groups=1, planted=False):
-        """With several groups, so many members are in each. `planted`: the servers are of the program that was built for stories."""
+    def __init__(self, options, name, members=3, data=3, meta_keys=None, groups=1, planted=False, cluster_of=None, **words):
+        """With several groups, so many members are in each. `planted`: the servers are of the program that was built for stories.
+        `cluster_of` makes a cluster of a story's own kind, of further words."""
         self.options = options
         self.name = name
         self.chance = random.Random(f"{options.seed} {name}")
         self.directory = options.work / name
         place = (options.planted if planted else options.clover, options.network, self.directory / "cluster", options.zookeeper_jars)
         keys = {"members": members, "data": data, "meta_keys": meta_keys}
-        self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
+        if cluster_of:
+            del keys["data"]
+            self.cluster = cluster_of(*place, **keys, **words)
+        else:
+            self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
         self.has_groups = groups > 1
         self.loads = []
         self.faults = []

@@ -192,8 +192,14 @@ def xml(directory, properties):
 
 
 def toml(path, **keys):
-    """JSON's texts, numbers and arrays are TOML's too."""
-    path.write_text("".join(f"{key} = {json.dumps(value, default=str)}\n" for key, value in keys.items()))
+    """JSON's texts, numbers and arrays are TOML's too; its tables are not."""
+
+    def text(value):
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{json.dumps(key)} = {text(held)}" for key, held in value.items()) + " }"
+        return json.dumps(value, default=str)
+
+    path.write_text("".join(f"{key} = {text(value)}\n" for key, value in keys.items()))
 
 
 def free_port():

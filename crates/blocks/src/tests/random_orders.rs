@@ -37,6 +37,8 @@ struct Mode {
     moves: bool,
     /// A move is told by the next full report only, as by Hadoop's DiskBalancer.
     silent: bool,
+    /// A balancer has replicas copied, and says which ones should go for them. Some of its hints are nonsense.
+    balancing: bool,
     takeovers: bool,
     reopens: bool,
     rot: bool,
@@ -350,7 +352,7 @@ impl Run {
             }
             return self.check();
         }
-        match self.random.below(24) {
+        match self.random.below(25) {
             0..6 => self.heartbeat(server, true),
             6..8 => self.carry_out(server),
             8..13 => self.deliver(server),
@@ -373,6 +375,7 @@ impl Run {
             21 if self.mode.reopens => self.reopen(id),
             22 if self.mode.rot => self.rot(server, id),
             23 if self.mode.admin => self.order(server),
+            24 if self.mode.balancing => self.balance(server, id),
             _ => self.time_passes(100),
         }
         self.check();
@@ -536,6 +539,25 @@ impl Run {
         }
         self.cluster.map.commit(block(id, id), self.cluster.now);
         self.cluster.map.complete(BlockId(id), self.cluster.now);
+    }
+
+    /// The server fetches the block from a server that has it, or only says so.
+    fn balance(&mut self, server: u16, id: u64) {
+        let sources = self.sure(id);
+        let from = 1 + self.random.below(usize::from(SERVERS) + 1) as u16;
+        let node = self.nodes.get_mut(&server).unwrap();
+        let at = match node.disk.get(&id) {
+            Some(at) => *at,
+            None if sources.is_empty() => return,
+            None => {
+                let at = self.random.below(2);
+                node.disk.insert(id, at);
+                at
+            }
+        };
+        self.log.push(format!("{server} has fetched {id}, and {from} is to give it up"));
+        let delete_hint = Some(uuid(from).as_str().into());
+        self.say(server, Message::News(at, Increment::Received { block: block(id, id), delete_hint }));
     }
 
     fn rot(&mut self, server: u16, id: u64) {
@@ -735,6 +757,7 @@ const SIMPLE: Mode = Mode {
     lag: false,
     moves: false,
     silent: false,
+    balancing: false,
     takeovers: false,
     reopens: false,
     rot: false,
@@ -765,6 +788,12 @@ fn replicas_that_are_moved() {
 #[test]
 fn replicas_that_are_moved_without_a_word() {
     play(Mode { moves: true, silent: true, ..SIMPLE });
+}
+
+#[test]
+fn a_balancer_that_moves_replicas_and_gives_hints_true_and_false() {
+    play(Mode { balancing: true, takeovers: true, reopens: true, ..SIMPLE });
+    play(Mode { balancing: true, lag: true, moves: true, ..SIMPLE });
 }
 
 #[test]

@@ -317,9 +317,10 @@ impl Scan<'_> {
             return Ok(());
         }
         if self.pool.is_known(id) {
-            // A replica of another volume, or of another directory, or one that is just being made or removed here.
-            let is_another = place != home
-                || self.pool.record(id).is_ok_and(|record| record.volume() != self.scanner.volume);
+            // A replica of another volume, or of another directory, or one that is just being made, moved or removed here.
+            let is_another = !self.pool.is_moving(id)
+                && (place != home
+                    || self.pool.record(id).is_ok_and(|record| record.volume() != self.scanner.volume));
             if is_another && self.note(Kind::Duplicate) {
                 tracing::warn!(block = %id, directory = %place.display(), "a second block file of a replica; it is left there and not used");
             }

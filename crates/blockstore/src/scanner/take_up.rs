@@ -36,6 +36,11 @@ pub(crate) struct Unknown<'a> {
 }
 
 impl PoolStore {
+    /// Whether a replica of the block is on its way from one volume to another, and has files on both.
+    pub(super) fn is_moving(&self, id: BlockId) -> bool {
+        self.state.map.read().moving.contains(&id)
+    }
+
     /// Whether the store has a replica of the block, anywhere and in any state, or is removing one.
     pub(crate) fn is_known(&self, id: BlockId) -> bool {
         let map = self.state.map.read();

@@ -37,6 +37,10 @@ pub const KEYS: &[Key] = &[
         help: "Disks that may be missing at the start." },
     Key { name: "max_transfers", hadoop: Some(("dfs.datanode.max.transfer.threads", Same)), kind: Integer { min: 1, max: 1_000_000 }, default: "4096",
         help: "Connections served at once on the transfer port." },
+    Key { name: "max_moves", hadoop: Some(("dfs.datanode.balance.max.concurrent.moves", Same)), kind: Integer { min: 1, max: 10_000 }, default: "100",
+        help: "Replicas that are sent or received for a balancer at once." },
+    Key { name: "move_bytes_per_second", hadoop: Some(("dfs.datanode.balance.bandwidthPerSec", Same)), kind: Bytes { min: 1, max: 1 << 40 }, default: "100m",
+        help: "How fast a data server moves replicas for a balancer, in bytes per second; `dfsadmin -setBalancerBandwidth` changes it while it runs." },
     Key { name: "transfer_timeout_ms", hadoop: None, kind: Milliseconds { min: 100, max: ANY }, default: "1m",
         help: "A transfer connection without progress ends after this." },
     Key { name: "block_scan_period_ms", hadoop: Some(("dfs.datanode.scan.period.hours", Hours)), kind: Milliseconds { min: 0, max: ANY }, default: "504h",
@@ -89,6 +93,8 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     config.block_report_interval_ms = settings.number("block_report_interval_ms");
     config.sync_on_close = settings.flag("sync_on_close");
     config.transfer_count_max = settings.number("max_transfers") as usize;
+    config.move_count_max = settings.number("max_moves") as usize;
+    config.move_bytes_per_second = settings.number("move_bytes_per_second");
     config.transfer_timeout_ms = settings.number("transfer_timeout_ms");
     config.store.reserved_bytes = settings.number("reserved_bytes");
     config.store.failed_volumes_tolerated = settings.number("failed_volumes_tolerated") as usize;

@@ -40,7 +40,7 @@ impl Actor {
             }
             Type::BalancerBandwidthCommand => {
                 let rate = command.balancer_cmd.as_ref().map_or(0, |command| command.bandwidth);
-                self.state.set_balancing_rate(rate);
+                self.state.moves.set_rate(rate);
                 Ok(())
             }
             // No upgrade is ever under way, so there is nothing to make final; keys are not in use.

@@ -1,6 +1,6 @@
 //! One connection: operations, one after the other.
 
-use super::{checksum, read, refusal::Refusal, transfer, write};
+use super::{checksum, copy, read, refusal::Refusal, replace, transfer, write};
 use crate::state::State;
 use proto::{
     data_transfer::{Op, Opcode, delimited},
@@ -108,8 +108,11 @@ async fn operate(
             Ok(Next::Operation)
         }
         Opcode::RequestShortCircuitFds => Err(Refusal::unsupported(NO_SHORT_CIRCUIT)),
-        Opcode::CopyBlock | Opcode::ReplaceBlock => {
-            Err(Refusal::unsupported("moving replicas between servers for the balancer is not supported"))
+        Opcode::CopyBlock => {
+            copy::copy_block(state, delimited::decode(op.message)?, out, peer).await.map(|()| Next::End)
+        }
+        Opcode::ReplaceBlock => {
+            replace::replace_block(state, delimited::decode(op.message)?, out, peer).await.map(|()| Next::End)
         }
         Opcode::BlockGroupChecksum => Err(Refusal::unsupported("erasure coding is not supported")),
         Opcode::Custom => Err(Refusal::unsupported("custom operations are not supported")),

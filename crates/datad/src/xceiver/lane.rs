@@ -21,12 +21,15 @@ const WAITING_BYTES_MAX: usize = 8 << 20;
 const TURN_PACKETS: usize = 64;
 
 /// How the replica ends when all is received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Finalised and reported.
     Finalize,
     /// Finalised for a pipeline that will append to it; reported then.
     FinalizeQuietly,
+    /// Finalised durably, and reported together with the uuid of the server whose replica may go in return. It must have
+    /// exactly so many bytes; 0: any number.
+    FinalizeMoved { length: u64, hint: Arc<str> },
     /// Taken up by a client's pipeline, which must find at least these many bytes.
     KeepOpen { length_min: u64 },
 }
@@ -188,7 +191,7 @@ impl Inner {
             Duty::End { sync } => {
                 let sync = sync || self.state.config.sync_on_close;
                 let writer = desk.writer.take().expect("looked at above");
-                match self.end(writer, desk.ending, sync) {
+                match self.end(writer, &desk.ending, sync) {
                     Ok(()) => {
                         self.state.counters.blocks_written.fetch_add(1, Ordering::Relaxed);
                         Tidings::Ended
@@ -199,7 +202,7 @@ impl Inner {
         }
     }
 
-    fn end(&self, writer: ReplicaWriter, ending: Ending, sync: bool) -> StoreResult<()> {
+    fn end(&self, writer: ReplicaWriter, ending: &Ending, sync: bool) -> StoreResult<()> {
         match ending {
             Ending::Finalize => {
                 let storage_id = writer.storage_id().clone();
@@ -209,9 +212,23 @@ impl Inner {
                 self.pool.reporter.notify_received(&storage_id, block, None);
                 Ok(())
             }
+            Ending::FinalizeMoved { length, hint } => {
+                let found = writer.block().length;
+                if *length > 0 && found != *length {
+                    return Err(StoreError::Range(format!(
+                        "{found} bytes have come, and {length} were expected"
+                    )));
+                }
+                let storage_id = writer.storage_id().clone();
+                // Another replica is deleted for this one.
+                let block = writer.finalize(true)?;
+                self.state.moves.received_bytes.fetch_add(block.length, Ordering::Relaxed);
+                self.pool.reporter.notify_received(&storage_id, block, Some(hint.to_string()));
+                Ok(())
+            }
             Ending::FinalizeQuietly => writer.finalize(sync).map(drop),
             Ending::KeepOpen { length_min } => {
-                self.pool.store.convert_temporary_to_rbw(writer, length_min).map(drop)
+                self.pool.store.convert_temporary_to_rbw(writer, *length_min).map(drop)
             }
         }
     }

@@ -37,6 +37,8 @@ pub struct Outbound {
     end: u64,
     /// Replaces the last chunk's sum: the meta file may be ahead of what is sent.
     last_sum: Option<[u8; 4]>,
+    /// It goes no faster than balancers may move replicas.
+    is_balancing: bool,
 }
 
 impl Outbound {
@@ -63,7 +65,12 @@ impl Outbound {
         let end = asked_end.div_ceil(chunk).saturating_mul(chunk).min(available);
         let last_sum = reader.last_sum.filter(|_| end == available && checksum.size() > 0);
         let (pool, reader, start) = (pool.clone(), Arc::new(reader), offset - offset % chunk);
-        Ok(Self { pool, reader, checksum, start, end, last_sum })
+        Ok(Self { pool, reader, checksum, start, end, last_sum, is_balancing: false })
+    }
+
+    /// The same, for a balancer.
+    pub fn at_balancing_rate(self) -> Self {
+        Self { is_balancing: true, ..self }
     }
 
     /// The volume of the replica.
@@ -82,7 +89,11 @@ impl Outbound {
         let mut spare = Vec::new();
         while let Some(filling) = next.take() {
             filled = filling.await??;
-            fill_bytes = (fill_bytes * 2).min(FILL_BYTES_MAX);
+            if this.is_balancing {
+                state.moves.pace(&state.env, filled.used).await;
+            } else {
+                fill_bytes = (fill_bytes * 2).min(FILL_BYTES_MAX);
+            }
             if filled.position < this.end {
                 let more = Fill {
                     bytes: std::mem::take(&mut spare),

@@ -35,6 +35,8 @@ pub struct Reception<'a> {
     /// Each packet is acknowledged upstream.
     pub is_acknowledged: bool,
     pub verifies: bool,
+    /// It comes for a balancer, and no faster than those may move replicas.
+    pub is_balancing: bool,
 }
 
 /// Returns when the replica has ended well and everyone has been told.
@@ -64,7 +66,9 @@ pub async fn receive(
         None => (None, None),
     };
     let outcome = {
-        let take = take_packets(&shared, receiver, &lane, inbound, mirror_out, reception.is_acknowledged);
+        let pace = reception.is_balancing.then_some(reception.state);
+        let take =
+            take_packets(&shared, receiver, (&lane, pace), inbound, mirror_out, reception.is_acknowledged);
         let say = async {
             if reception.is_acknowledged {
                 let behind = mirror_in.as_mut();
@@ -101,7 +105,7 @@ pub async fn receive(
 async fn take_packets(
     shared: &Shared,
     mut receiver: Receiver,
-    lane: &Lane,
+    (lane, pace): (&Lane, Option<&Arc<State>>),
     inbound: &mut Inbound,
     mut mirror: Option<Outgoing>,
     is_acknowledged: bool,
@@ -118,6 +122,9 @@ async fn take_packets(
             let PacketHeader { offset_in_block, data_length, .. } = packet.header;
             let end = offset_in_block as u64 + data_length as u64;
             shared.responder.lock().on_received(packet.header.seqno, end);
+        }
+        if let Some(state) = pace {
+            state.moves.pace(&state.env, packet.data.len()).await;
         }
         lane.push(duty, packet.sums, packet.data).await;
         if let Some(out) = &mut mirror

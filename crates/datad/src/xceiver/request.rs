@@ -152,7 +152,7 @@ impl Write {
 }
 
 /// The storage type asked for. No volume is of the provided kind, so a disk serves in its place.
-fn storage_type(code: Option<i32>) -> StorageType {
+pub fn storage_type(code: Option<i32>) -> StorageType {
     let asked = code.and_then(|code| StorageTypeProto::try_from(code).ok()).map(StorageType::from);
     asked.filter(|asked| *asked != StorageType::Provided).unwrap_or_default()
 }

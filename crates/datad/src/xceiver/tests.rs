@@ -3,6 +3,7 @@
 
 mod cluster;
 mod hostile;
+mod moves;
 mod recovery;
 mod replacement;
 mod round_trip;

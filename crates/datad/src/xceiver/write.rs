@@ -73,6 +73,7 @@ pub async fn write_block(
         is_acknowledged: write.is_acknowledged(),
         // The last server of the pipeline checks every byte; the others rely on it.
         verifies: mirror.is_none() || !write.is_acknowledged(),
+        is_balancing: false,
     };
     let received = receive::receive(reception, writer, inbound, out, mirror).await;
     if write.is_copy && received.as_ref().is_err_and(Refusal::is_corrupt) {

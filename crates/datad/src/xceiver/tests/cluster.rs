@@ -43,11 +43,22 @@ pub struct Server {
 
 impl Server {
     pub async fn start() -> Self {
+        Self::start_with(&["DISK"], |_| {}).await
+    }
+
+    /// A server with a volume of each of these types.
+    pub async fn start_with(types: &[&str], adjust: impl FnOnce(&mut DataConfig)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let volume: VolumeConfig = directory.path().to_str().unwrap().parse().unwrap();
-        let mut config = DataConfig::new(vec![volume.clone()], vec!["127.0.0.1:1".into()]);
+        let volume = |(at, kind): (usize, &&str)| -> VolumeConfig {
+            let path = directory.path().join(format!("d{at}"));
+            std::fs::create_dir(&path).unwrap();
+            format!("[{kind}]{}", path.display()).parse().unwrap()
+        };
+        let configs: Vec<VolumeConfig> = types.iter().enumerate().map(volume).collect();
+        let mut config = DataConfig::new(configs.clone(), vec!["127.0.0.1:1".into()]);
         config.transfer_timeout_ms = 5_000;
-        let volumes = BlockStore::open(Env::production(), StoreConfig::new(vec![volume])).unwrap();
+        adjust(&mut config);
+        let volumes = BlockStore::open(Env::production(), StoreConfig::new(configs)).unwrap();
         let pool = PoolInfo { pool: POOL.into(), cluster: "CID-1".into(), namespace_id: 1, created_ms: 1 };
         let pool = volumes.serve_pool(&pool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -7,8 +7,8 @@ use proto::{
     data_transfer::Opcode,
     hdfs::{
         BaseHeaderProto, BlockOpResponseProto, ChecksumProto, ClientOperationHeaderProto, DatanodeIdProto,
-        DatanodeInfoProto, OpCopyBlockProto, OpReadBlockProto, OpRequestShortCircuitAccessProto,
-        OpWriteBlockProto, PipelineAckProto, Status, op_write_block_proto::BlockConstructionStage,
+        DatanodeInfoProto, OpReadBlockProto, OpRequestShortCircuitAccessProto, OpWriteBlockProto,
+        PipelineAckProto, Status, op_write_block_proto::BlockConstructionStage,
     },
 };
 use rpc::streaming::{Inbound, Outgoing};
@@ -264,9 +264,6 @@ async fn a_block_that_exists_is_not_made_again() {
 async fn operations_that_are_not_served_say_so() {
     let [server] = servers().await;
     let header = BaseHeaderProto { block: block(1), ..Default::default() };
-    let copy = OpCopyBlockProto { header: header.clone() };
-    let (mut inbound, _out) = server.send(Opcode::CopyBlock, &copy).await;
-    assert_eq!(refusal(&mut inbound).await.status, Status::ErrorUnsupported as i32);
     let fds = OpRequestShortCircuitAccessProto { header, max_version: 1, ..Default::default() };
     let (mut inbound, _out) = server.send(Opcode::RequestShortCircuitFds, &fds).await;
     assert_eq!(refusal(&mut inbound).await.status, Status::ErrorUnsupported as i32);
