@@ -79,6 +79,14 @@ impl BlockMap {
         }
     }
 
+    /// A replica that does not count has turned up, perhaps on a server that is to leave. It may be the last one.
+    pub(crate) fn look_for_need(&mut self, slot: u32) {
+        if self.arena.record(slot).state() == BlockState::Complete && self.may_command() {
+            let count = self.count(slot);
+            self.note_need(slot, &count);
+        }
+    }
+
     /// Whether enough replicas of a complete block are surely in service, so that a server in this state may go.
     /// Replicas that may be made up, or gone, do not count.
     fn is_served_without(&self, slot: u32, count: &Count, state: AdminState) -> bool {
@@ -87,7 +95,7 @@ impl BlockMap {
             // A block with very many replicas keeps nobody: as many as new files have are enough, as in HDFS.
             _ => {
                 let default = usize::from(self.config.default_replication).max(1);
-                self.needed_in_service(slot, count).min(default)
+                self.needed_beside(slot, count.maintained_surely).min(default)
             }
         };
         let sure = if self.has_proved_servers { count.proved } else { count.live };
@@ -216,7 +224,11 @@ impl BlockMap {
         self.storages.iter().all(|(_, storage)| match storage.life {
             Life::Free => true,
             Life::Retired(until) => storage.blocks == 0 || self.sweeper.has_come_to(until),
-            Life::Live if !storage.admin_state.is_in_service() => true,
+            // Replicas in maintenance are not made up for, so they count here as well.
+            Life::Live if !storage.admin_state.is_in_service() && !storage.admin_state.is_maintenance() => {
+                true
+            }
+            Life::Live if storage.is_away => true,
             Life::Live => {
                 let awaits_broom = storage.full_report.as_ref().is_some_and(|report| report.is_whole())
                     || storage.lacking.is_some();

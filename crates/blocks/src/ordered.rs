@@ -135,6 +135,7 @@ impl BlockMap {
             if !self.is_marked(id, place) {
                 self.redundancy.excess.insert(id, place);
             }
+            self.look_for_need(slot);
         }
         let server = self.storages.get(place).server;
         let Some(deletion) = self.servers.get_mut(server).ordered.get_mut(&id) else { return };

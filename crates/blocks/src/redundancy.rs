@@ -35,6 +35,8 @@ pub struct Count {
     pub in_maintenance: usize,
     /// Replicas on servers that are in maintenance, or on the way there: those that are away as well.
     pub maintained: usize,
+    /// The number of these that are surely there, or were when their servers went away.
+    pub maintained_surely: usize,
     /// A replica, whether it is good, damaged or superfluous, is on a server that is to leave service.
     pub is_on_leaving: bool,
     /// A replica in service is on a storage whose contents are not surely known.
@@ -90,6 +92,8 @@ impl BlockMap {
                 count.proved += usize::from(storage.trial == Trial::Passed);
             } else {
                 count.maintained += usize::from(state.is_maintenance());
+                let is_sure = storage.is_away || !storage.stale;
+                count.maintained_surely += usize::from(state.is_maintenance() && is_sure);
                 count.leaving += usize::from(state.is_leaving() && storage.is_present());
                 count.decommissioned += usize::from(state == AdminState::Decommissioned);
                 count.in_maintenance +=
@@ -102,8 +106,13 @@ impl BlockMap {
     /// Replicas in service below which a block is copied. Replicas in maintenance will be back, so they are not made up for, as long as
     /// a few others are in service.
     pub(crate) fn needed_in_service(&self, slot: u32, count: &Count) -> usize {
+        self.needed_beside(slot, count.maintained)
+    }
+
+    /// The same, if so many replicas are in maintenance.
+    pub(crate) fn needed_beside(&self, slot: u32, maintained: usize) -> usize {
         let wanted = self.wanted(slot);
-        match count.maintained {
+        match maintained {
             0 => wanted,
             away => wanted.saturating_sub(away).max(self.maintenance_replication().min(wanted)),
         }

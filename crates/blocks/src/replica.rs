@@ -128,6 +128,7 @@ impl BlockMap {
                 if !self.is_marked(record.id(), place) {
                     self.redundancy.excess.insert(record.id(), place);
                 }
+                self.look_for_need(slot);
             }
             return Verdict::Ignored;
         }

@@ -32,6 +32,11 @@ impl Server {
         format!("{}:{}", self.info.id.ip_addr, self.info.id.xfer_port)
     }
 
+    /// Nothing is moved to or from a server that is to leave service, or has left it, as with Hadoop's balancer.
+    pub fn is_in_service(&self) -> bool {
+        self.info.admin_state() == hdfs::datanode_info_proto::AdminState::Normal
+    }
+
     /// Whether a person means this server by the name: its host, its address, with a port or without, or its uuid.
     pub fn is_called(&self, name: &str) -> bool {
         let id = &self.info.id;

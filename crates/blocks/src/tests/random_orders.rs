@@ -202,7 +202,8 @@ impl Run {
                 let sure = self.sure_in_service(*id);
                 assert!(
                     sure.len() >= needed,
-                    "block {id}: {server} may go, {sure:?} are sure in service\n{}",
+                    "block {id}: {server} may go, {sure:?} are sure in service, {needed} are needed: {:?}\n{}",
+                    map.count(map.arena.find(BlockId(*id)).unwrap()),
                     self.story()
                 );
             }

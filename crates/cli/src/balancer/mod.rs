@@ -142,7 +142,8 @@ async fn look(balancing: &Balancing, args: &Args) -> anyhow::Result<Result<(Vec<
     let is_named = |server: &Server, names: &[String]| names.iter().any(|name| server.is_called(name));
     let seen = |server: &Server| balance::Server {
         rack: server.rack.as_str().into(),
-        takes_part: (args.include.is_empty() || is_named(server, &args.include))
+        takes_part: server.is_in_service()
+            && (args.include.is_empty() || is_named(server, &args.include))
             && !is_named(server, &args.exclude),
         spaces: server.storages.iter().filter(|storage| !storage.is_failed).map(space).collect(),
     };
