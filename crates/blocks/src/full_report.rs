@@ -7,11 +7,11 @@
 //! to be done.
 
 use crate::{
+    lap::Lap,
     map::BlockMap,
     replica::Verdict,
     seen::Seen,
     server::StorageType,
-    sweep::Lap,
     unknown::Source,
     words::{BlockState, ReplicaState, ReportDone, ReportId, ReportedReplica, ServerError, ServerId},
 };

@@ -10,10 +10,10 @@ use crate::{
     admin_state::AdminState,
     broken::Broken,
     map::BlockMap,
+    need::Leaving,
     newcomers::Trial,
     redundancy::Count,
     storage::{Life, Storage},
-    sweep::Lap,
     words::{BlockState, ReplicaState, UcReplica},
 };
 use base::{BlockId, InodeId};
@@ -21,42 +21,6 @@ use std::collections::BTreeSet;
 
 /// Noted blocks that are looked at in one tick, those of all servers together.
 const LOOKS_PER_TICK: usize = 10_000;
-/// Blocks that are noted for one server. If more need it, another lap finds them once these have gone.
-const NOTED_MAX: usize = 1_000_000;
-
-/// What is known of a server that is to leave.
-pub struct Leaving {
-    /// All blocks have been looked at when the broom has come here.
-    until: Lap,
-    /// Blocks that need the server, as far as is known.
-    noted: BTreeSet<BlockId>,
-    /// The number of blocks that were found since the lap began and not noted, for want of room.
-    beyond: u64,
-    /// Where the next look begins.
-    cursor: BlockId,
-}
-
-impl Leaving {
-    pub fn until(until: Lap) -> Self {
-        Self { until, noted: BTreeSet::new(), beyond: 0, cursor: BlockId(0) }
-    }
-
-    fn note(&mut self, id: BlockId) {
-        if self.noted.len() < NOTED_MAX {
-            self.noted.insert(id);
-        } else {
-            self.beyond += u64::from(!self.noted.contains(&id));
-        }
-    }
-
-    fn next(&mut self, count: usize) -> Vec<BlockId> {
-        let (before, behind) = (self.noted.range(..self.cursor), self.noted.range(self.cursor..));
-        let next: Vec<BlockId> = behind.chain(before).copied().take(count).collect();
-        self.cursor = next.last().map_or(BlockId(0), |last| BlockId(last.0.saturating_add(1)));
-        next
-    }
-}
-
 impl BlockMap {
     /// A complete block was looked at: servers that are to leave and that it needs note it.
     pub(crate) fn note_need(&mut self, slot: u32, count: &Count) {

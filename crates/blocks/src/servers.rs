@@ -2,7 +2,7 @@
 
 use crate::{
     admin_state::AdminState,
-    leaving::Leaving,
+    need::Leaving,
     newcomers::{Claims, Trial},
     recovery::RecoveryOrder,
     server::{DataServer, Registration},

@@ -8,9 +8,9 @@ use crate::{
     admin_state::AdminState,
     full_report::Report,
     held::Amount,
+    lap::Lap,
     newcomers::Trial,
     server::{StorageReport, StorageState},
-    sweep::Lap,
 };
 use std::sync::Arc;
 

@@ -5,15 +5,8 @@
 //! asked for. A request that is made during a lap is served when the broom is back at the place where it was made;
 //! several requests share a lap.
 
-use crate::map::BlockMap;
+use crate::{lap::Lap, map::BlockMap};
 use base::Moment;
-
-/// How far the broom has come in all its life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lap {
-    lap: u64,
-    position: u32,
-}
 
 #[derive(Default)]
 pub struct Sweeper {

@@ -1,6 +1,7 @@
 //! Random histories of data servers that carry orders out late, lose answers, and report early, against a model of their disks. Checked at
 //! every step: the map is consistent, no order goes out that leaves fewer sure replicas than are wanted, and nothing counts that is gone or
 //! may go. At the end, when all is well: every block has the replicas that are wanted.
+// tidy: long, because one history has faults of all kinds, and each kind is a few lines
 
 use super::cluster::*;
 use crate::{random::Random, *};

@@ -254,4 +254,9 @@ mod tests {
         let admission = admission(r#"{"hostName": "10.0.0.2", "adminState": "DECOMMISSIONED"}"#);
         assert!(admission.admits(ONE.into(), 1) && admission.takes_servers_out());
     }
+
+    #[test]
+    fn port_0_of_a_word_is_any_port() {
+        assert_eq!(order(&both("", "10.0.0.1:0"), ONE, 9866, 0), AdminOrder::Decommission);
+    }
 }

@@ -184,4 +184,36 @@ mod tests {
         assert!(text.contains("\"GONE\"") && text.contains("IN_MAINTENANCE"), "{text}");
         assert!(parse(r#"[{"port": 1}]"#).is_err());
     }
+
+    /// Editors on Windows put this mark in front. As words, the text names hosts that do not exist: no data server is admitted any more.
+    #[test]
+    fn json_behind_a_byte_order_mark_is_not_taken_for_words() {
+        let one = Listed { host: "a".into(), port: None, wish: Wish::Decommissioned };
+        let parsed = parse("\u{feff}[{\"hostName\": \"a\", \"adminState\": \"DECOMMISSIONED\"}]");
+        assert!(parsed.is_err() || parsed.as_ref().is_ok_and(|listed| *listed == [one]), "{parsed:?}");
+    }
+
+    /// Nobody has such a port: the operator is told, instead of waiting for a decommission that never begins.
+    #[test]
+    fn a_port_that_cannot_be_is_refused() {
+        assert!(parse(r#"{"hostName": "a", "port": 70000}"#).is_err());
+    }
+
+    #[test]
+    fn a_word_with_a_port_that_cannot_be_is_refused() {
+        assert!(parse("10.0.0.1:98666").is_err());
+    }
+
+    #[test]
+    fn json_that_is_nested_deep_or_cut_off_is_refused() {
+        let deep = "[".repeat(1_000_000);
+        assert!(parse(&deep).is_err());
+        let deep = format!(r#"{{"hostName": "a", "upgradeDomain": {}1"#, "[".repeat(1_000_000));
+        assert!(parse(&deep).is_err());
+        let deep = format!(r#"{{"hostName": "a", "x": {}{}}}"#, "{\"y\":".repeat(100_000), "1");
+        assert!(parse(&deep).is_err());
+        assert!(parse(r#"{"hostName": "a", "port": 4294967296}"#).is_err());
+        assert!(parse(r#"{"hostName": "a", "port": -1}"#).is_err());
+        assert!(parse(r#"{"hostName": "a"} and more"#).is_err());
+    }
 }

@@ -4,8 +4,6 @@
 //! `blocks`; here are only the wire, the lock and the clock. Only the end of a block recovery touches the namespace.
 
 mod admission;
-#[cfg(test)]
-mod attacked;
 mod block_list;
 mod heartbeats;
 mod hosts_file;

@@ -147,7 +147,10 @@ mod tests {
     #[test]
     fn a_server_is_decommissioned_when_it_is_for_all_groups() {
         let (in_progress, done) = (AdminState::DecommissionInprogress, AdminState::Decommissioned);
-        let of_groups = [vec![server("a", done, 5), server("b", done, 0)], vec![server("a", in_progress, 7)]];
+        let of_groups = [
+            vec![server("a", done, 5), server("b", done, 0)],
+            vec![server("a", in_progress, 7), server("b", done, 0)],
+        ];
         let told = p::GetDatanodeReportResponseProto::decode(
             report(&asked(p::DatanodeReportTypeProto::Live), parts(&of_groups)).unwrap(),
         )

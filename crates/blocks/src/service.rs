@@ -1,0 +1,76 @@
+//! Orders that take data servers out of service and back ([`crate::admin_state`]).
+
+use crate::{
+    admin_state::{AdminOrder, AdminState},
+    map::BlockMap,
+    need::Leaving,
+};
+use base::Moment;
+
+impl BlockMap {
+    /// An operator has ordered this for the data server. An order that it obeys already changes nothing. Returns whether
+    /// something has changed.
+    pub fn order_admin_state(&mut self, uuid: &str, order: AdminOrder, now: Moment) -> bool {
+        let Some(index) = self.servers.find(uuid) else { return false };
+        let face = &self.servers.get(index).face;
+        let (state, alive) = (face.admin_state, face.alive);
+        if state.obeys(order) {
+            return false;
+        }
+        self.latest = now;
+        if !alive {
+            // Only in maintenance are the replicas of a dead server remembered.
+            self.forget_replicas(index);
+        }
+        // HDFS waits for nothing at a dead server either: what it had is copied from elsewhere anyway.
+        let next = match (order, alive) {
+            (AdminOrder::InService, _) => AdminState::InService,
+            (AdminOrder::Decommission, true) => AdminState::DecommissionInProgress,
+            (AdminOrder::Decommission, false) => AdminState::Decommissioned,
+            (AdminOrder::Maintenance, true) => AdminState::EnteringMaintenance,
+            (AdminOrder::Maintenance, false) => AdminState::InMaintenance,
+        };
+        self.set_admin_state(index, next);
+        true
+    }
+
+    /// Every block is looked at anew: some may have too few replicas in service now, others too many.
+    pub(crate) fn set_admin_state(&mut self, index: u32, state: AdminState) {
+        self.servers.set_admin_state(index, state);
+        for place in self.servers.get(index).storages.clone() {
+            self.storages.get_mut(place).admin_state = state;
+        }
+        self.request_sweep();
+        self.sweeper.request_redundancy();
+        self.begin_to_leave(index);
+        // Blocks of other servers that leave may have been served by this one.
+        self.prolong_leaving();
+    }
+
+    /// A server that has registered may have been away: whether blocks need it is found out anew.
+    pub(crate) fn doubt_admin_state(&mut self, index: u32) {
+        let state = match self.servers.get(index).face.admin_state {
+            AdminState::Decommissioned => AdminState::DecommissionInProgress,
+            AdminState::InMaintenance => AdminState::EnteringMaintenance,
+            state => state,
+        };
+        if !state.is_in_service() {
+            self.set_admin_state(index, state);
+        }
+    }
+
+    /// This server begins to command, and knows nothing of what the one before it has found out. A server in maintenance that is away stays
+    /// so.
+    pub(crate) fn doubt_admin_states(&mut self) {
+        for index in self.servers.live().to_vec() {
+            self.doubt_admin_state(index);
+        }
+    }
+
+    fn begin_to_leave(&mut self, index: u32) {
+        let is_leaving = self.servers.get(index).face.admin_state.is_leaving();
+        let until = self.sweeper.one_lap_on();
+        self.servers.get_mut(index).leaving = is_leaving.then(|| Leaving::until(until));
+        self.servers.face_mut(index).blocks_in_need = 0;
+    }
+}
