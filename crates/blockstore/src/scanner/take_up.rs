@@ -41,10 +41,10 @@ impl PoolStore {
         self.state.map.read().moving.contains(&id)
     }
 
-    /// Whether the store has a replica of the block, anywhere and in any state, or is removing one.
+    /// Whether the store has a replica of the block, anywhere and in any state, or is moving or removing one.
     pub(crate) fn is_known(&self, id: BlockId) -> bool {
         let map = self.state.map.read();
-        map.records.contains_key(&id) || map.removing.contains(&id)
+        map.records.contains_key(&id) || map.removing.contains(&id) || map.moving.contains(&id)
     }
 
     /// Takes up a replica that lies in its own directory or another one of this volume.
@@ -112,7 +112,8 @@ impl PoolStore {
 
     fn reserve(&self, id: BlockId) -> bool {
         let mut map = self.state.map.write();
-        !map.records.contains_key(&id) && map.removing.insert(id)
+        // A replica that is moved to another volume has files there before it is known to be there.
+        !map.records.contains_key(&id) && !map.moving.contains(&id) && map.removing.insert(id)
     }
 
     /// Moves the files to their place, if they are elsewhere. They are looked at once more: before the id was reserved, others
