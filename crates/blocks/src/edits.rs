@@ -2,6 +2,7 @@
 //! shall have.
 
 use crate::{
+    construction::Construction,
     map::BlockMap,
     record::Record,
     words::{BlockState, CorruptReason, Location, ReplicaState, ReportedReplica, UcReplica},
@@ -235,9 +236,24 @@ impl BlockMap {
         self.forget_block(slot);
     }
 
+    /// A block is given up before its replicas are finished: the room that was promised for them is free again.
+    fn withdraw_promises(&mut self, construction: &Construction) {
+        let is_finished = |target: &u32| {
+            let finished = |(held, replica): &(u32, UcReplica)| {
+                held == target && replica.state == ReplicaState::Finalized
+            };
+            construction.replicas.iter().any(finished)
+        };
+        for target in construction.targets.iter().filter(|target| !is_finished(target)) {
+            self.storages.get_mut(*target).promise_kept();
+        }
+    }
+
     fn forget_block(&mut self, slot: u32) {
         let id = self.arena.record(slot).id();
-        self.constructions.remove(id);
+        if let Some(construction) = self.constructions.remove(id) {
+            self.withdraw_promises(&construction);
+        }
         for place in self.arena.places(slot).as_slice().to_vec() {
             self.remove_place(slot, place);
         }

@@ -394,6 +394,12 @@ impl Namespace {
         self.handle(inode).map_or(0, |handle| self.tree.policy_of(handle))
     }
 
+    /// The block size that a file was made with, in bytes; `None` if there is no such file.
+    pub fn block_size_of(&self, inode: InodeId) -> Option<u64> {
+        let size = self.tree.attributes_of(self.handle(inode)?).block_size;
+        (size > 0).then_some(size)
+    }
+
     /// The file that a block being written belongs to.
     pub fn file_of_open_block(&self, block: BlockId) -> Option<InodeId> {
         self.open_blocks.get(&block).copied()

@@ -2,6 +2,7 @@
 
 use super::cluster::*;
 use crate::*;
+use base::{BlockId, InodeId};
 use std::collections::BTreeSet;
 
 fn choose(cluster: &mut Cluster, placement: Placement) -> Vec<u16> {
@@ -151,5 +152,19 @@ fn an_absurd_number_of_replicas_gets_a_place_on_every_server_and_costs_nothing()
     for replication in [usize::MAX, u32::MAX as usize] {
         let targets = choose(&mut cluster, Placement { replication, ..Placement::default() });
         assert_eq!(targets.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from([1, 2, 3]));
+    }
+}
+
+/// Clients that cannot reach a server give block after block up. Nothing is kept free for these.
+#[test]
+fn room_that_was_promised_to_blocks_that_are_given_up_is_free_again() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    for id in 1..=1_000 {
+        let placement = Placement { replication: 1, block_size: GIB, ..Placement::default() };
+        let targets = cluster.map.choose_targets(&placement, cluster.now);
+        assert_eq!(targets.len(), 1, "{id}: there is room for 89 at a time");
+        let now = cluster.now;
+        cluster.map.add_block(block(id, 0), InodeId(16_386), 1, BlockState::UnderConstruction, &targets, now);
+        cluster.map.remove(&[BlockId(id)]);
     }
 }

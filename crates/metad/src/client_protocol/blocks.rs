@@ -104,8 +104,8 @@ fn again(
         let found = wire::found(&partition.cluster.block_pool, block, offset, located.as_ref());
         return Ok(Encoded::of(Only(Some(found))));
     };
-    let block_size = partition.config.defaults.block_size;
     let (inode, replication) = (wanted.inode, wanted.replication);
+    let block_size = turn.namespace().block_size_of(inode).unwrap_or(partition.config.defaults.block_size);
     let targets = choose(turn, call, request, wishes, NewBlock { inode, replication, block_size })?;
     partition.blocks.lock().set_pipeline(wanted.block, &targets);
     Ok(placed(partition, block, offset, &targets))
@@ -171,6 +171,9 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let inode = InodeId(request.file_id.unwrap_or(0));
         let storage_policy = turn.namespace().storage_policy_of(inode);
         let partition = turn.partition();
+        // With a larger size a server with room enough would be passed over.
+        let block_size =
+            turn.namespace().block_size_of(inode).unwrap_or(partition.config.defaults.block_size);
         let mut map = partition.blocks.lock();
         let existing: Vec<Location> = request
             .existings
@@ -183,7 +186,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let placement = Placement {
             writer: Reader { host: Some(&host) },
             replication: request.num_additional_nodes as usize,
-            block_size: partition.config.defaults.block_size,
+            block_size,
             excluded: &excluded,
             favoured: &[],
             existing: &existing,
