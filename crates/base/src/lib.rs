@@ -5,6 +5,7 @@
 //!
 //! Start with [`id`], then [`fs_error`].
 
+pub mod admin_state;
 pub mod block;
 pub mod caller;
 pub mod checksum;
@@ -20,6 +21,7 @@ pub mod storage;
 pub mod time;
 pub mod view;
 
+pub use admin_state::AdminState;
 pub use block::{BLOCK_BYTES_MAX, Block, ExtendedBlock};
 pub use caller::{CallOrigin, Caller, CopyOfCall};
 pub use checksum::ChecksumKind;

@@ -7,7 +7,6 @@
 //! lacked something, a server that has begun anew and not reported yet.
 
 use crate::{
-    admin_state::AdminState,
     broken::Broken,
     map::BlockMap,
     need::Leaving,
@@ -16,7 +15,7 @@ use crate::{
     storage::{Life, Storage},
     words::{BlockState, ReplicaState, UcReplica},
 };
-use base::{BlockId, InodeId};
+use base::{AdminState, BlockId, InodeId};
 use std::collections::BTreeSet;
 
 /// Noted blocks that are looked at in one tick, those of all servers together.

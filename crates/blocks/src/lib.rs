@@ -26,7 +26,7 @@
 //! storage. When a storage's blocks are needed (its server died, or its report lacks something), a sweep over the
 //! pages finds them, a slice at a time.
 
-pub mod admin_state;
+pub mod admin_order;
 pub mod balance;
 pub mod config;
 pub mod server;
@@ -76,8 +76,9 @@ mod takeover;
 mod unknown;
 mod waiting;
 
-pub use admin_state::{AdminOrder, AdminState};
+pub use admin_order::AdminOrder;
 pub use answering::{Answer, Terms};
+pub use base::AdminState;
 #[cfg(feature = "broken")]
 pub use broken::Broken;
 pub use broken::Rules;

@@ -1,7 +1,6 @@
 //! Data servers come, say that they live, and are lost.
 
 use crate::{
-    admin_state::AdminState,
     broken::Broken,
     contested::Contest,
     map::BlockMap,
@@ -9,7 +8,7 @@ use crate::{
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
     words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, SessionKey, Transfer},
 };
-use base::{BlockId, Moment};
+use base::{AdminState, BlockId, Moment};
 use std::sync::Arc;
 
 /// Storages of one server: a bound against nonsense, far above what has disks.

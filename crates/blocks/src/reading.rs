@@ -1,14 +1,13 @@
 //! Questions about a block: where it can be read, and what is known of its replicas.
 
 use crate::{
-    admin_state::AdminState,
     map::BlockMap,
     newcomers::Trial,
     random::Random,
     server::DataServer,
     words::{BlockState, Facts, Located, Location, Reader},
 };
-use base::{BlockId, InodeId, Moment};
+use base::{AdminState, BlockId, InodeId, Moment};
 use std::sync::Arc;
 
 /// How far a replica is from who wants to read it; less is better.

@@ -2,7 +2,6 @@
 //! when it has too few replicas, and trimmed when it has too many; copies are ordered from the queue at every tick.
 
 use crate::{
-    admin_state::AdminState,
     broken::Broken,
     map::{BlockMap, LastAllocated},
     newcomers::Trial,
@@ -12,7 +11,7 @@ use crate::{
     storage::PROMISE_ROLL_MS,
     words::BlockState,
 };
-use base::{BlockId, InodeId, Moment, StoragePolicy};
+use base::{AdminState, BlockId, InodeId, Moment, StoragePolicy};
 
 /// Blocks looked at again in a tick because nothing could be decided before.
 const UNDECIDED_PER_TICK: usize = 1_000;

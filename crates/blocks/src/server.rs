@@ -1,6 +1,6 @@
 //! A data server as it presents itself, and as readers and reports see it.
 
-use crate::admin_state::AdminState;
+use base::AdminState;
 use base::Moment;
 pub use base::StorageType;
 use std::sync::Arc;

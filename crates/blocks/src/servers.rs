@@ -1,7 +1,6 @@
 //! The table of data servers, and the ways to find one.
 
 use crate::{
-    admin_state::AdminState,
     need::Leaving,
     newcomers::{Claims, Trial},
     recovery::RecoveryOrder,
@@ -9,7 +8,7 @@ use crate::{
     unknown::Share,
     words::{ServerId, SessionKey},
 };
-use base::{BlockId, GenerationStamp, Moment};
+use base::{AdminState, BlockId, GenerationStamp, Moment};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,

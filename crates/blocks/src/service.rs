@@ -1,11 +1,7 @@
-//! Orders that take data servers out of service and back ([`crate::admin_state`]).
+//! Orders that take data servers out of service and back ([`crate::admin_order`]).
 
-use crate::{
-    admin_state::{AdminOrder, AdminState},
-    map::BlockMap,
-    need::Leaving,
-};
-use base::Moment;
+use crate::{admin_order::AdminOrder, map::BlockMap, need::Leaving};
+use base::{AdminState, Moment};
 
 impl BlockMap {
     /// An operator has ordered this for the data server. An order that it obeys already changes nothing. Returns whether
@@ -14,7 +10,7 @@ impl BlockMap {
         let Some(index) = self.servers.find(uuid) else { return false };
         let face = &self.servers.get(index).face;
         let (state, alive) = (face.admin_state, face.alive);
-        if state.obeys(order) {
+        if order.is_obeyed_in(state) {
             return false;
         }
         self.latest = now;

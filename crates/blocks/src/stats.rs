@@ -1,13 +1,12 @@
 //! Numbers for getFsStats, getDatanodeReport and metrics.
 
 use crate::{
-    admin_state::AdminState,
     held::Amount,
     map::BlockMap,
     newcomers::Trial,
     server::{DataServer, StorageReport},
 };
-use base::{BlockId, InodeId};
+use base::{AdminState, BlockId, InodeId};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

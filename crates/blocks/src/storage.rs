@@ -5,13 +5,13 @@
 //! to another storage.
 
 use crate::{
-    admin_state::AdminState,
     full_report::Report,
     held::Amount,
     lap::Lap,
     newcomers::Trial,
     server::{StorageReport, StorageState},
 };
+use base::AdminState;
 use std::sync::Arc;
 
 /// Blocks are promised to a storage when targets are chosen; what never arrives is forgotten after between

@@ -1,14 +1,13 @@
 //! The blocks that wait for copying and the replicas that wait for deletion, listed for an operator.
 
 use crate::{
-    admin_state::AdminState,
     map::BlockMap,
     redundancy::Count,
     server::DataServer,
     servers::Deletion,
     words::{CorruptReason, Location},
 };
-use base::{Block, BlockId, InodeId, Moment};
+use base::{AdminState, Block, BlockId, InodeId, Moment};
 use std::sync::Arc;
 
 /// Names only: what is known of each is asked for later, some at a time. Eight bytes a block that waits.

@@ -1,12 +1,11 @@
 //! The types that go into a [`crate::BlockMap`] and come out of it.
 
 use crate::{
-    admin_state::AdminState,
     contested::Contest,
     server::{DataServer, StorageReport, StorageType},
 };
 pub use base::ReplicaState;
-use base::{Block, BlockId, GenerationStamp, InodeId};
+use base::{AdminState, Block, BlockId, GenerationStamp, InodeId};
 use std::{fmt, sync::Arc};
 use thiserror::Error;
 

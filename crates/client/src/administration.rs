@@ -1,6 +1,7 @@
 //! The questions and orders of an operator: `dfsadmin` of Hadoop's command line.
 
 use crate::{FileSystem, Result};
+use base::AdminState;
 use proto::hdfs;
 use std::collections::BTreeMap;
 
@@ -27,30 +28,6 @@ pub struct DataServer {
     pub last_contact_ms: u64,
     /// 0 before the first.
     pub last_block_report_ms: u64,
-}
-
-/// Whether a data server is in service, by Hadoop's names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AdminState {
-    /// Hadoop's `NORMAL`.
-    #[default]
-    InService,
-    DecommissionInProgress,
-    Decommissioned,
-    EnteringMaintenance,
-    InMaintenance,
-}
-
-impl AdminState {
-    fn from_wire(wire: hdfs::datanode_info_proto::AdminState) -> Self {
-        match wire {
-            hdfs::datanode_info_proto::AdminState::Normal => Self::InService,
-            hdfs::datanode_info_proto::AdminState::DecommissionInprogress => Self::DecommissionInProgress,
-            hdfs::datanode_info_proto::AdminState::Decommissioned => Self::Decommissioned,
-            hdfs::datanode_info_proto::AdminState::EnteringMaintenance => Self::EnteringMaintenance,
-            hdfs::datanode_info_proto::AdminState::InMaintenance => Self::InMaintenance,
-        }
-    }
 }
 
 /// One directory of a data server, as it last said.
@@ -92,7 +69,7 @@ impl DataServer {
             rack: wire.location().to_owned(),
             version: wire.software_version().to_owned(),
             is_alive,
-            admin_state: AdminState::from_wire(wire.admin_state()),
+            admin_state: wire.admin_state().into(),
             capacity: wire.capacity(),
             used: wire.dfs_used(),
             non_dfs_used: wire.non_dfs_used(),

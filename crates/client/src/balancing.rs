@@ -1,6 +1,7 @@
 //! The calls of a balancer: which storages there are, which blocks a data server has, and to move a replica.
 
 use crate::{Error, FileSystem, Result, namenodes::Namenodes};
+use base::AdminState;
 use bytes::BytesMut;
 use proto::{
     data_transfer::{Opcode, op},
@@ -34,7 +35,7 @@ impl Server {
 
     /// Nothing is moved to or from a server that is to leave service, or has left it, as with Hadoop's balancer.
     pub fn is_in_service(&self) -> bool {
-        self.info.admin_state() == hdfs::datanode_info_proto::AdminState::Normal
+        AdminState::from(self.info.admin_state()).is_in_service()
     }
 
     /// Whether a person means this server by the name: its host, its address, with a port or without, or its uuid.

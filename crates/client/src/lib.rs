@@ -28,7 +28,8 @@ mod visible_length;
 pub mod writer;
 pub mod xattr;
 
-pub use administration::{AdminState, DataServer, OpenFile, SafeModeOrder, Volume};
+pub use administration::{DataServer, OpenFile, SafeModeOrder, Volume};
+pub use base::AdminState;
 pub use checksum::FileChecksum;
 pub use config::{Config, ConfigError, Settings};
 pub use error::{Error, Result};

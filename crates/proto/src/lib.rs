@@ -6,6 +6,7 @@
 //! Start with [`rpc_frame`] for the bytes around a call, [`decode`] for the messages inside, [`answers`] for the most
 //! frequent answers, and [`exception`] for the names of refusals.
 
+mod admin_state;
 pub mod answers;
 pub mod audit;
 pub mod data_transfer;

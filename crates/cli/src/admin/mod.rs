@@ -17,7 +17,7 @@ mod storage_policies;
 mod upgrade;
 mod where_is;
 
-pub use report::size;
+pub use report::{service, size};
 
 use crate::{runtime, target::Target};
 use client::FileSystem;

@@ -45,6 +45,17 @@ struct Facts {
     volumes: BTreeMap<String, Vec<Volume>>,
 }
 
+/// The words for a data server that is not simply in service.
+pub fn service(state: AdminState) -> Option<&'static str> {
+    match state {
+        AdminState::InService => None,
+        AdminState::DecommissionInProgress => Some("being decommissioned"),
+        AdminState::Decommissioned => Some("decommissioned"),
+        AdminState::EnteringMaintenance => Some("entering maintenance"),
+        AdminState::InMaintenance => Some("in maintenance"),
+    }
+}
+
 pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow::Result<ExitCode> {
     // If no server is reached, the next call says so, with the remedy.
     let group = members.group().await.ok();
@@ -86,19 +97,9 @@ impl Facts {
 
     /// Whether the server is heard, and whether it is in service.
     fn state(&self, server: &DataServer) -> String {
-        match Self::service(server) {
+        match service(server.admin_state) {
             None => self.health(server),
             Some(service) => format!("{}, {service}", self.health(server)),
-        }
-    }
-
-    fn service(server: &DataServer) -> Option<&'static str> {
-        match server.admin_state {
-            AdminState::InService => None,
-            AdminState::DecommissionInProgress => Some("being decommissioned"),
-            AdminState::Decommissioned => Some("decommissioned"),
-            AdminState::EnteringMaintenance => Some("entering maintenance"),
-            AdminState::InMaintenance => Some("in maintenance"),
         }
     }
 
@@ -180,7 +181,7 @@ fn server_json(facts: &Facts, server: &DataServer) -> Value {
     });
     json!({
         "state": facts.health(server),
-        "service": Facts::service(server).unwrap_or("in service"),
+        "service": service(server.admin_state).unwrap_or("in service"),
         "blocks_in_need": facts.blocks_in_need(server),
         "silent_ms": facts.silent_ms(server),
         "volumes": volumes,

@@ -1,6 +1,7 @@
 //! What is told of a file's blocks, and what that means for the file.
 
-use proto::hdfs::{LocatedBlockProto, LocatedBlocksProto, datanode_info_proto::AdminState};
+use client::AdminState;
+use proto::hdfs::{LocatedBlockProto, LocatedBlocksProto};
 use std::collections::BTreeSet;
 
 /// The state of one block.
@@ -52,24 +53,22 @@ pub enum Fault {
 impl Block {
     pub fn from_wire(located: &LocatedBlockProto) -> Self {
         let count = |is: &dyn Fn(AdminState) -> bool| {
-            located.locs.iter().filter(|server| is(server.admin_state())).count()
+            located.locs.iter().filter(|server| is(server.admin_state().into())).count()
         };
         let name = format!("{}:blk_{}_{}", located.b.pool_id, located.b.block_id, located.b.generation_stamp);
         let server = |server: &proto::hdfs::DatanodeInfoProto| Server {
             address: format!("{}:{}", server.id.ip_addr, server.id.xfer_port),
             rack: server.location().to_owned(),
-            state: server.admin_state(),
+            state: server.admin_state().into(),
         };
         Self {
             name,
             bytes: located.b.num_bytes(),
-            live: count(&|state| state == AdminState::Normal),
+            live: count(&AdminState::is_in_service),
             decommissioned: count(&|state| {
-                matches!(state, AdminState::Decommissioned | AdminState::DecommissionInprogress)
+                matches!(state, AdminState::Decommissioned | AdminState::DecommissionInProgress)
             }),
-            maintained: count(&|state| {
-                matches!(state, AdminState::EnteringMaintenance | AdminState::InMaintenance)
-            }),
+            maintained: count(&AdminState::is_maintenance),
             servers: located.locs.iter().map(server).collect(),
             is_corrupt: located.corrupt,
         }
@@ -175,7 +174,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::hdfs::{DatanodeIdProto, DatanodeInfoProto, ExtendedBlockProto};
+    use proto::hdfs::{DatanodeIdProto, DatanodeInfoProto, ExtendedBlockProto, datanode_info_proto};
 
     fn located(servers: &[(u32, &str, AdminState)], corrupt: bool) -> LocatedBlockProto {
         let server = |(number, rack, state): &(u32, &str, AdminState)| DatanodeInfoProto {
@@ -185,7 +184,7 @@ mod tests {
                 ..DatanodeIdProto::default()
             },
             location: Some((*rack).to_owned()),
-            admin_state: Some(*state as i32),
+            admin_state: Some(datanode_info_proto::AdminState::from(*state) as i32),
             ..DatanodeInfoProto::default()
         };
         let b = ExtendedBlockProto {
@@ -206,7 +205,7 @@ mod tests {
         Block::from_wire(&located(servers, false)).fault(wanted, Some(racks))
     }
 
-    const NORMAL: AdminState = AdminState::Normal;
+    const NORMAL: AdminState = AdminState::InService;
 
     #[test]
     fn a_block_has_its_worst_fault() {
@@ -221,7 +220,7 @@ mod tests {
 
     #[test]
     fn replicas_that_leave_for_good_do_not_count_and_those_that_come_back_do() {
-        let leaving = [(1, "/a", AdminState::DecommissionInprogress), (2, "/b", NORMAL)];
+        let leaving = [(1, "/a", AdminState::DecommissionInProgress), (2, "/b", NORMAL)];
         assert_eq!(fault(&leaving, 2, 2), Some(Fault::UnderReplicated { missing: 1 }));
         let resting = [(1, "/a", AdminState::EnteringMaintenance), (2, "/b", NORMAL)];
         assert_eq!(fault(&resting, 2, 2), None);

@@ -4,7 +4,7 @@ use super::{
     Args,
     judge::{Block, Fault, File, Server, Sums},
 };
-use proto::hdfs::datanode_info_proto::AdminState;
+use crate::admin::service;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -67,13 +67,7 @@ fn places(args: &Args, block: &Block) -> String {
     let place = |server: &Server| {
         let rack = if args.racks { &*server.rack } else { "" };
         let slash = if args.racks { "/" } else { "" };
-        let state = match server.state {
-            AdminState::Normal => "",
-            AdminState::DecommissionInprogress => " (being decommissioned)",
-            AdminState::Decommissioned => " (decommissioned)",
-            AdminState::EnteringMaintenance => " (entering maintenance)",
-            AdminState::InMaintenance => " (in maintenance)",
-        };
+        let state = service(server.state).map(|state| format!(" ({state})")).unwrap_or_default();
         format!("{rack}{slash}{}{state}", server.address)
     };
     format!(": {}", block.servers.iter().map(place).collect::<Vec<_>>().join(", "))
@@ -88,7 +82,7 @@ fn file_json(args: &Args, file: &File, racks: Option<usize>) -> Value {
     };
     let block = |block: &Block| {
         let servers = block.servers.iter().map(|server| {
-            json!({"address": server.address, "rack": server.rack, "state": server.state.as_str_name()})
+            json!({"address": server.address, "rack": server.rack, "service": service(server.state).unwrap_or("in service")})
         });
         json!({
             "block": block.name,

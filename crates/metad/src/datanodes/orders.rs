@@ -17,7 +17,7 @@ pub fn give_all(core: &Core) {
         let Ok(ip) = registration.ip.parse() else { continue };
         let order = order_for(core, ip, registration.transfer_port.into());
         // The map is locked for those few only that have to change.
-        if !server.admin_state.obeys(order) {
+        if !order.is_obeyed_in(server.admin_state) {
             give(core, &server, order);
         }
     }

@@ -1,7 +1,7 @@
 //! Blocks, places and data servers as Hadoop's messages spell them.
 
 use crate::Cluster;
-use ::blocks::{AdminState, DataServer, Located, Location, StorageState, StorageStats};
+use ::blocks::{DataServer, Located, Location, StorageState, StorageStats};
 use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
 use proto::{
     answers::{LocatedBlock, Place},
@@ -123,7 +123,7 @@ fn place(location: &Location) -> Place<'_> {
         cache_used: server.cache_used,
         blocks: server.blocks as u32,
         software_version: &registration.software_version,
-        admin_state: admin_state(server.admin_state),
+        admin_state: server.admin_state.into(),
         storage: &location.storage,
         storage_type: location.storage_type.into(),
     }
@@ -162,17 +162,6 @@ fn datanode_id(server: &DataServer) -> p::DatanodeIdProto {
     }
 }
 
-/// The state by Hadoop's name.
-fn admin_state(state: AdminState) -> p::datanode_info_proto::AdminState {
-    match state {
-        AdminState::InService => p::datanode_info_proto::AdminState::Normal,
-        AdminState::DecommissionInProgress => p::datanode_info_proto::AdminState::DecommissionInprogress,
-        AdminState::Decommissioned => p::datanode_info_proto::AdminState::Decommissioned,
-        AdminState::EnteringMaintenance => p::datanode_info_proto::AdminState::EnteringMaintenance,
-        AdminState::InMaintenance => p::datanode_info_proto::AdminState::InMaintenance,
-    }
-}
-
 /// The addresses and the rack of a server, for clients and servers that will talk to it.
 pub fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
     p::DatanodeInfoProto {
@@ -185,7 +174,7 @@ pub fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
         xceiver_count: Some(server.xceivers),
         location: Some(server.rack.to_string()),
         non_dfs_used: Some(server.non_dfs_used),
-        admin_state: Some(admin_state(server.admin_state) as i32),
+        admin_state: Some(p::datanode_info_proto::AdminState::from(server.admin_state) as i32),
         cache_capacity: Some(server.cache_capacity),
         cache_used: Some(server.cache_used),
         last_update_monotonic: None,

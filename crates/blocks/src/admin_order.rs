@@ -1,0 +1,37 @@
+//! Data servers that are taken out of service ([`base::AdminState`]).
+//!
+//! An operator orders a data server out of service for good (*decommission*) or for a while (*maintenance*). The server
+//! goes on to serve what it has, but is given no new replicas, and its replicas no longer count as copies in service.
+//! So blocks that need it are copied to other servers. Once no block needs it, it may be switched off:
+//! - it is *decommissioned* when each of its blocks has as many replicas in service as are wanted;
+//! - it is *in maintenance* when each of its blocks has a few replicas in service
+//!   ([`crate::Config::maintenance_replication`]). Then it may be away for as long as the order holds: its replicas are
+//!   remembered, and those that are missing elsewhere are not made up for.
+//!
+//! Which blocks still need a server is found by one lap of the broom over all records, and by each look at a block
+//! after that: see [`crate::leaving`].
+
+use base::AdminState;
+
+/// An operator's order for a data server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdminOrder {
+    #[default]
+    InService,
+    Decommission,
+    /// The map does not know when the maintenance ends: another order ends it.
+    Maintenance,
+}
+
+impl AdminOrder {
+    /// Whether a server in this state needs no change to obey the order.
+    pub fn is_obeyed_in(self, state: AdminState) -> bool {
+        match self {
+            Self::InService => state.is_in_service(),
+            Self::Decommission => {
+                matches!(state, AdminState::DecommissionInProgress | AdminState::Decommissioned)
+            }
+            Self::Maintenance => state.is_maintenance(),
+        }
+    }
+}
