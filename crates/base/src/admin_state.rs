@@ -26,6 +26,10 @@ impl AdminState {
         matches!(self, Self::EnteringMaintenance | Self::InMaintenance)
     }
 
+    pub fn is_for_good(self) -> bool {
+        matches!(self, Self::DecommissionInProgress | Self::Decommissioned)
+    }
+
     /// Whether clients are told of replicas on a server in this state. In maintenance it may be off at any moment.
     pub fn is_shown_to_readers(self) -> bool {
         self != Self::InMaintenance

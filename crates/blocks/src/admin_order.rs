@@ -28,9 +28,7 @@ impl AdminOrder {
     pub fn is_obeyed_in(self, state: AdminState) -> bool {
         match self {
             Self::InService => state.is_in_service(),
-            Self::Decommission => {
-                matches!(state, AdminState::DecommissionInProgress | AdminState::Decommissioned)
-            }
+            Self::Decommission => state.is_for_good(),
             Self::Maintenance => state.is_maintenance(),
         }
     }

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 /// Noted blocks that are looked at in one tick, those of all servers together.
 const LOOKS_PER_TICK: usize = 10_000;
+
 impl BlockMap {
     /// A complete block was looked at: servers that are to leave and that it needs note it.
     pub(crate) fn note_need(&mut self, slot: u32, count: &Count) {
@@ -69,14 +70,16 @@ impl BlockMap {
         usize::from(self.config.maintenance_replication)
     }
 
+    fn is_any_leaving(&self) -> bool {
+        self.servers.iter().any(|(_, server)| server.leaving.is_some())
+    }
+
     /// Something has changed many blocks at once: whether they need servers that are to leave is known after one more lap.
     pub(crate) fn prolong_leaving(&mut self) {
-        if !self.servers.iter().any(|(_, server)| server.leaving.is_some()) {
+        if !self.is_any_leaving() {
             return;
         }
-        self.request_sweep();
-        self.sweeper.request_redundancy();
-        let lap = self.sweeper.one_lap_on();
+        let lap = self.sweeper.request_redundancy();
         for leaving in self.servers.iter_mut().filter_map(|server| server.leaving.as_mut()) {
             leaving.until = lap;
         }
@@ -87,12 +90,10 @@ impl BlockMap {
     pub(crate) fn unsettle(&mut self, index: u32) {
         let mut places = self.servers.get(index).storages.clone();
         places.retain(|place| self.storages.get(*place).blocks > 0);
-        if places.is_empty() || !self.servers.iter().any(|(_, server)| server.leaving.is_some()) {
+        if places.is_empty() || !self.is_any_leaving() {
             return;
         }
-        self.request_sweep();
-        self.sweeper.request_redundancy();
-        let lap = self.sweeper.one_lap_on();
+        let lap = self.sweeper.request_redundancy();
         for place in places {
             self.storages.get_mut(place).unsettled_until = Some(lap);
         }
@@ -100,9 +101,8 @@ impl BlockMap {
 
     /// Looks again at blocks that need servers which are to leave, and lets servers go that no block needs.
     pub(crate) fn look_after_leaving(&mut self) {
-        let is_leaving = |server: &crate::servers::Server| server.face.admin_state.is_leaving();
-        let leaving: Vec<u32> =
-            self.servers.iter().filter(|(_, server)| is_leaving(server)).map(|(index, _)| index).collect();
+        let leaving = self.servers.iter().filter(|(_, server)| server.leaving.is_some());
+        let leaving: Vec<u32> = leaving.map(|(index, _)| index).collect();
         if leaving.is_empty() {
             return;
         }
@@ -131,13 +131,14 @@ impl BlockMap {
 
     fn look_at_noted(&mut self, index: u32, looks: usize) {
         let state = self.servers.get(index).face.admin_state;
-        let looked = self.servers.get_mut(index).leaving.as_mut().map(|leaving| leaving.next(looks));
-        for id in looked.unwrap_or_default() {
-            if !self.needs(id, index, state)
-                && let Some(leaving) = &mut self.servers.get_mut(index).leaving
-            {
-                leaving.noted.remove(&id);
-            }
+        let Some(leaving) = &mut self.servers.get_mut(index).leaving else { return };
+        let looked = leaving.noted.next(looks);
+        let gone: Vec<BlockId> = looked.into_iter().filter(|id| !self.needs(*id, index, state)).collect();
+        let Some(leaving) = &mut self.servers.get_mut(index).leaving else { return };
+        gone.into_iter().for_each(|id| leaving.noted.remove(id));
+        if leaving.noted.len() == 0 && leaving.beyond > 0 {
+            // There is room for those that were found and not noted.
+            *leaving = Leaving::until(self.sweeper.request_redundancy());
         }
     }
 
@@ -151,7 +152,7 @@ impl BlockMap {
     }
 
     /// Whether no complete block needs the server, as far as single blocks tell.
-    fn is_unneeded(&mut self, index: u32) -> bool {
+    fn is_unneeded(&self, index: u32) -> bool {
         let server = self.servers.get(index);
         let storages = || server.storages.iter().map(|place| self.storages.get(*place));
         if !server.face.alive && server.storages.is_empty() {
@@ -168,18 +169,8 @@ impl BlockMap {
         {
             return true;
         }
-        let Some(leaving) = &server.leaving else { return false };
-        if !leaving.noted.is_empty() || !self.sweeper.has_come_to(leaving.until) {
-            return false;
-        }
-        let has_more = leaving.beyond > 0;
-        if has_more {
-            self.request_sweep();
-            self.sweeper.request_redundancy();
-            let until = self.sweeper.one_lap_on();
-            self.servers.get_mut(index).leaving = Some(Leaving::until(until));
-        }
-        !has_more
+        let leaving = server.leaving.as_ref();
+        leaving.is_some_and(|leaving| leaving.need() == 0 && self.sweeper.has_come_to(leaving.until))
     }
 
     /// Whether all that storages have lost, or may have lost, has been looked at.
@@ -187,11 +178,8 @@ impl BlockMap {
         self.storages.iter().all(|(_, storage)| match storage.life {
             Life::Free => true,
             Life::Retired(until) => storage.blocks == 0 || self.sweeper.has_come_to(until),
-            // Replicas in maintenance are not made up for, so they count here as well.
-            Life::Live if !storage.admin_state.is_in_service() && !storage.admin_state.is_maintenance() => {
-                true
-            }
-            Life::Live if storage.is_away => true,
+            // Nothing rests on replicas that are to go for good. Those in maintenance are not made up for, so they count here.
+            Life::Live if storage.admin_state.is_for_good() || storage.is_away => true,
             Life::Live => {
                 let awaits_broom = storage.full_report.as_ref().is_some_and(|report| report.is_whole())
                     || storage.lacking.is_some();
@@ -202,54 +190,49 @@ impl BlockMap {
         })
     }
 
+    fn is_believed(&self, storage: &Storage) -> bool {
+        storage.trial == Trial::Passed || !self.has_proved_servers
+    }
+
     /// Whether every replica in service is surely there.
     fn are_all_sure(&self) -> bool {
         let mut counting = self.storages.iter().map(|(_, storage)| storage).filter(|storage| {
             storage.is_present() && storage.admin_state.is_in_service() && storage.blocks > 0
         });
-        counting.all(|storage| !storage.stale && (storage.trial == Trial::Passed || !self.has_proved_servers))
+        counting.all(|storage| !storage.stale && self.is_believed(storage))
     }
 
-    /// The servers of blocks that are being written of which only servers out of service surely have anything. Their writers, or
-    /// recoveries, need them.
+    /// The blocks that are being written of which only servers out of service surely have anything, and their places. The writers, or
+    /// recoveries, need these servers.
+    fn kept_for_writers(&self) -> impl Iterator<Item = (u32, Vec<u32>)> + '_ {
+        let slots = self.constructions.ids().filter_map(|id| self.arena.find(id));
+        let placed = slots.map(|slot| (slot, self.constructed_places(slot)));
+        placed.filter(|(slot, places)| !places.iter().any(|place| self.is_surely_in_service(*slot, *place)))
+    }
+
     fn servers_of_writers(&self) -> BTreeSet<u32> {
-        let mut kept = BTreeSet::new();
-        for id in self.constructions.ids() {
-            let Some(slot) = self.arena.find(id) else { continue };
-            let places = self.constructed_places(slot);
-            if !places.iter().any(|place| self.is_surely_in_service(slot, *place)) {
-                kept.extend(places.iter().map(|place| self.storages.get(*place).server));
-            }
-        }
-        kept
+        let places = self.kept_for_writers().flat_map(|(_, places)| places);
+        places.map(|place| self.storages.get(place).server).collect()
+    }
+
+    /// The files that keep servers from leaving, because they are being written there and surely nowhere else.
+    pub fn files_that_keep_servers(&self) -> BTreeSet<InodeId> {
+        let is_leaving = |place: &u32| self.storages.get(*place).admin_state.is_leaving();
+        let kept = self.kept_for_writers().filter(|(_, places)| places.iter().any(is_leaving));
+        kept.map(|(slot, _)| self.arena.record(slot).inode()).collect()
     }
 
     /// Whether the storage is in service and has surely told that it has something of a block that is being written. What it had when the
     /// block was opened again it may have lost since, if it does not tell so any more.
     fn is_surely_in_service(&self, slot: u32, place: u32) -> bool {
         let storage = self.storages.get(place);
-        let is_believed = storage.trial == Trial::Passed || !self.has_proved_servers;
         let construction = self.constructions.get(self.arena.record(slot).id());
         let writes = construction.is_some_and(|it| {
             let is_written = |replica: &UcReplica| replica.state != ReplicaState::Finalized;
             it.replicas.iter().any(|(held, replica)| *held == place && is_written(replica))
         });
         let has_told = writes || (self.arena.holds(slot, place) && storage.is_known_to_hold(slot));
-        storage.admin_state.is_in_service() && !storage.stale && is_believed && has_told
-    }
-
-    /// The files that are being written through servers of which none is in service, so that these servers may not leave.
-    pub fn files_that_keep_servers(&self) -> BTreeSet<InodeId> {
-        let mut files = BTreeSet::new();
-        for id in self.constructions.ids() {
-            let Some(slot) = self.arena.find(id) else { continue };
-            let states = self.constructed_places(slot);
-            let mut states = states.iter().map(|place| self.storages.get(*place).admin_state).peekable();
-            if states.peek().is_some() && states.all(|state| !state.is_in_service()) {
-                files.insert(self.arena.record(slot).inode());
-            }
-        }
-        files
+        storage.admin_state.is_in_service() && !storage.stale && self.is_believed(storage) && has_told
     }
 
     /// A block is written on, perhaps through servers that were let go alone. Then they are needed again.
@@ -267,22 +250,16 @@ impl BlockMap {
     }
 
     fn let_go(&mut self, index: u32) {
-        let face = self.servers.face_mut(index);
+        let face = &self.servers.get(index).face;
         let Some(aim) = face.admin_state.aim() else { return };
         let address = face.registration.transfer_address();
-        self.servers.set_admin_state(index, aim);
-        for place in self.servers.get(index).storages.clone() {
-            self.storages.get_mut(place).admin_state = aim;
-        }
+        self.mark_admin_state(index, aim);
         self.servers.get_mut(index).leaving = None;
         self.events.left_service.push((address, aim));
     }
 
     fn tell_need(&mut self, index: u32) {
-        let need = match &self.servers.get(index).leaving {
-            Some(leaving) => leaving.noted.len() as u64 + leaving.beyond,
-            None => 0,
-        };
+        let need = self.servers.get(index).leaving.as_ref().map_or(0, Leaving::need);
         if self.servers.get(index).face.blocks_in_need != need {
             self.servers.face_mut(index).blocks_in_need = need;
         }

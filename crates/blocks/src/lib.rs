@@ -43,6 +43,7 @@ mod excess;
 mod full_report;
 mod held;
 mod hints;
+mod in_turn;
 mod incremental_report;
 mod lap;
 mod late_words;

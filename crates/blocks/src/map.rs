@@ -7,6 +7,7 @@ use crate::{
     contested::Contested,
     excess::Excess,
     hints::Hints,
+    in_turn::InTurn,
     newcomers::Newcomers,
     pending::Pending,
     postponed::Postponed,
@@ -18,7 +19,7 @@ use crate::{
     servers::Servers,
     storage::Storages,
     sweep::Sweeper,
-    takeover::{Takeover, Undecided},
+    takeover::Takeover,
     unknown::Unknown,
     words::Events,
 };
@@ -69,7 +70,7 @@ pub(crate) struct Redundancy {
     pub corrupt: Corrupt,
     pub excess: Excess,
     /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
-    pub undecided: Undecided,
+    pub undecided: InTurn,
     /// Which replicas should go where there are too many, because others were moved.
     pub hints: Hints,
 }

@@ -436,7 +436,6 @@ impl BlockMap {
             self.forget_dealings(place);
         }
         // Blocks that were copied from there are to be copied from elsewhere, and blocks that it held do not keep others from leaving.
-        self.request_sweep();
         self.sweeper.request_redundancy();
         self.prolong_leaving();
     }

@@ -1,27 +1,24 @@
 //! The blocks that a server which is to leave has to keep until others have them.
 
-use crate::lap::Lap;
+use crate::{in_turn::InTurn, lap::Lap};
 use base::BlockId;
-use std::collections::BTreeSet;
 
 /// Blocks that are noted for one server. If more need it, another lap finds them once these have gone.
 const NOTED_MAX: usize = 1_000_000;
 
-/// What is known of a server that is to leave.
+/// The search for blocks that need one server, which is to leave.
 pub struct Leaving {
     /// All blocks have been looked at when the broom has come here.
     pub until: Lap,
     /// Blocks that need the server, as far as is known.
-    pub noted: BTreeSet<BlockId>,
+    pub noted: InTurn,
     /// The number of blocks that were found since the lap began and not noted, for want of room.
     pub beyond: u64,
-    /// Where the next look begins.
-    cursor: BlockId,
 }
 
 impl Leaving {
     pub fn until(until: Lap) -> Self {
-        Self { until, noted: BTreeSet::new(), beyond: 0, cursor: BlockId(0) }
+        Self { until, noted: InTurn::default(), beyond: 0 }
     }
 
     /// A block needs the server.
@@ -29,15 +26,12 @@ impl Leaving {
         if self.noted.len() < NOTED_MAX {
             self.noted.insert(id);
         } else {
-            self.beyond += u64::from(!self.noted.contains(&id));
+            self.beyond += u64::from(!self.noted.contains(id));
         }
     }
 
-    /// Some of the noted blocks, in turn.
-    pub fn next(&mut self, count: usize) -> Vec<BlockId> {
-        let (before, behind) = (self.noted.range(..self.cursor), self.noted.range(self.cursor..));
-        let next: Vec<BlockId> = behind.chain(before).copied().take(count).collect();
-        self.cursor = next.last().map_or(BlockId(0), |last| BlockId(last.0.saturating_add(1)));
-        next
+    /// The number of blocks that need the server, as far as is known.
+    pub fn need(&self) -> u64 {
+        self.noted.len() as u64 + self.beyond
     }
 }

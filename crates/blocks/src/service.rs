@@ -32,15 +32,20 @@ impl BlockMap {
 
     /// Every block is looked at anew: some may have too few replicas in service now, others too many.
     pub(crate) fn set_admin_state(&mut self, index: u32, state: AdminState) {
+        self.mark_admin_state(index, state);
+        let lap = self.sweeper.request_redundancy();
+        self.servers.get_mut(index).leaving = state.is_leaving().then(|| Leaving::until(lap));
+        self.servers.face_mut(index).blocks_in_need = 0;
+        // Blocks of other servers that leave may have been served by this one.
+        self.prolong_leaving();
+    }
+
+    /// The server and its storages have this state from here on.
+    pub(crate) fn mark_admin_state(&mut self, index: u32, state: AdminState) {
         self.servers.set_admin_state(index, state);
         for place in self.servers.get(index).storages.clone() {
             self.storages.get_mut(place).admin_state = state;
         }
-        self.request_sweep();
-        self.sweeper.request_redundancy();
-        self.begin_to_leave(index);
-        // Blocks of other servers that leave may have been served by this one.
-        self.prolong_leaving();
     }
 
     /// A server that has registered may have been away: whether blocks need it is found out anew.
@@ -55,18 +60,11 @@ impl BlockMap {
         }
     }
 
-    /// This server begins to command, and knows nothing of what the one before it has found out. A server in maintenance that is away stays
-    /// so.
+    /// This metadata server begins to command. It does not know which data servers the one before it has found to be unneeded. Data servers in
+    /// maintenance that are away stay as they are.
     pub(crate) fn doubt_admin_states(&mut self) {
         for index in self.servers.live().to_vec() {
             self.doubt_admin_state(index);
         }
-    }
-
-    fn begin_to_leave(&mut self, index: u32) {
-        let is_leaving = self.servers.get(index).face.admin_state.is_leaving();
-        let until = self.sweeper.one_lap_on();
-        self.servers.get_mut(index).leaving = is_leaving.then(|| Leaving::until(until));
-        self.servers.face_mut(index).blocks_in_need = 0;
     }
 }

@@ -24,12 +24,13 @@ impl Sweeper {
         self.one_lap_on()
     }
 
-    pub fn request_redundancy(&mut self) {
+    /// Asks for one whole lap in which each block's redundancy is looked at too; returns where it ends.
+    pub fn request_redundancy(&mut self) -> Lap {
         self.redundancy_until = self.request();
+        self.redundancy_until
     }
 
-    /// Where a lap ends that begins now.
-    pub fn one_lap_on(&self) -> Lap {
+    fn one_lap_on(&self) -> Lap {
         Lap { lap: self.at.lap + 1, ..self.at }
     }
 

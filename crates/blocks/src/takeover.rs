@@ -13,46 +13,12 @@
 
 use crate::{broken::Broken, full_report::Report, map::BlockMap};
 use base::{BlockId, Epoch, Moment};
-use std::collections::BTreeSet;
 
 /// When and how this server began to command in place of another.
 #[derive(Clone, Copy, Debug)]
 pub struct Takeover {
     /// No copy is ordered before this moment.
     grace_until: Moment,
-}
-
-/// Blocks of which something could not be decided, looked at in turn.
-#[derive(Default)]
-pub struct Undecided {
-    blocks: BTreeSet<BlockId>,
-    /// Where the next look begins, so that those which stay undecided do not keep the others from their turn.
-    cursor: BlockId,
-}
-
-impl Undecided {
-    pub fn insert(&mut self, id: BlockId) {
-        self.blocks.insert(id);
-    }
-
-    pub fn remove(&mut self, id: BlockId) {
-        self.blocks.remove(&id);
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.blocks.iter().copied()
-    }
-
-    pub fn clear(&mut self) {
-        self.blocks.clear();
-    }
-
-    pub fn next(&mut self, count: usize) -> Vec<BlockId> {
-        let (before, behind) = (self.blocks.range(..self.cursor), self.blocks.range(self.cursor..));
-        let next: Vec<BlockId> = behind.chain(before).copied().take(count).collect();
-        self.cursor = next.last().map_or(BlockId(0), |last| BlockId(last.0.saturating_add(1)));
-        next
-    }
 }
 
 impl BlockMap {

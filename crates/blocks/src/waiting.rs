@@ -7,7 +7,7 @@ use crate::{
     servers::Deletion,
     words::{CorruptReason, Location},
 };
-use base::{AdminState, Block, BlockId, InodeId, Moment};
+use base::{Block, BlockId, InodeId, Moment};
 use std::sync::Arc;
 
 /// Names only: what is known of each is asked for later, some at a time. Eight bytes a block that waits.
@@ -85,10 +85,7 @@ impl BlockMap {
         let damaged = self.redundancy.corrupt.of(id);
         let places = self.arena.places(slot);
         let live_places = places.iter().filter(|place| self.storages.is_live(*place));
-        let decommissioned = |place: &u32| {
-            let state = self.storages.get(*place).admin_state;
-            matches!(state, AdminState::DecommissionInProgress | AdminState::Decommissioned)
-        };
+        let decommissioned = |place: &u32| self.storages.get(*place).admin_state.is_for_good();
         let decommissioned = self.good_places(slot).iter().filter(|place| decommissioned(place)).count();
         let places = live_places.map(|place| ReplicaPlace {
             location: self.location_at(place),

@@ -65,9 +65,7 @@ impl Block {
             name,
             bytes: located.b.num_bytes(),
             live: count(&AdminState::is_in_service),
-            decommissioned: count(&|state| {
-                matches!(state, AdminState::Decommissioned | AdminState::DecommissionInProgress)
-            }),
+            decommissioned: count(&AdminState::is_for_good),
             maintained: count(&AdminState::is_maintenance),
             servers: located.locs.iter().map(server).collect(),
             is_corrupt: located.corrupt,
