@@ -144,3 +144,27 @@ async fn a_maintenance_that_a_list_in_json_orders_ends_at_its_time() {
     assert_eq!(story.told(Kind::Live).await, [AdminState::Normal]);
     story.stop().await;
 }
+
+/// `hdfs dfsadmin -listOpenFiles -blockingDecommission`. Its client stops at a page without files.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_keeps_a_data_server_is_found_behind_a_page_of_others() {
+    let story = Story::start().await;
+    for number in 0..=1_000 {
+        let create = files::create_request(&format!("/f{number}"), files::HOLDER);
+        let _: p::CreateResponseProto = story.files.call("create", &create).await.unwrap();
+    }
+    let add = files::add_block_request("/f1000", files::HOLDER);
+    let _: p::AddBlockResponseProto = story.files.call("addBlock", &add).await.unwrap();
+    std::fs::write(&story.excluded, "127.0.0.1").unwrap();
+    story.refresh().await;
+    let request = p::ListOpenFilesRequestProto {
+        id: 0,
+        types: vec![p::OpenFilesTypeProto::BlockingDecommission as i32],
+        path: Some("/".into()),
+    };
+    let told: p::ListOpenFilesResponseProto = story.files.call("listOpenFiles", &request).await.unwrap();
+    let paths: Vec<&str> = told.entries.iter().map(|entry| &*entry.path).collect();
+    assert_eq!((paths, told.has_more), (vec!["/f1000"], false));
+    assert_eq!(story.told(Kind::Decommissioning).await.len(), 1, "the file keeps it");
+    story.stop().await;
+}

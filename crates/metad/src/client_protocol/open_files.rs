@@ -14,11 +14,12 @@ const PAGE: usize = 1_000;
 pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((message, reply)) = decode::<p::ListOpenFilesRequestProto>(&call, reply) else { return };
     let types = message.types;
-    let read = list_open_files::Request {
+    let mut read = list_open_files::Request {
         after: InodeId(u64::try_from(message.id).unwrap_or(0)),
         // Clients before 3.2 name no path.
         directory: message.path.unwrap_or_else(|| "/".into()),
         limit: PAGE,
+        among: None,
     };
     let reply = lines::watch_read(core, &call, reply, &read);
     if !read.directory.starts_with('/') {
@@ -30,19 +31,17 @@ pub fn list_open_files(core: &Arc<Core>, call: Call, reply: Replier) {
     }
     let all = p::OpenFilesTypeProto::AllOpenFiles as i32;
     // Clients before 3.1 name no type. Files that keep data servers from leaving service are the other type.
-    let keeping = (!types.is_empty() && !types.contains(&all))
-        .then(|| core.partition.blocks.lock().files_that_keep_servers());
+    let wants_keeping = !types.is_empty() && !types.contains(&all);
+    if wants_keeping {
+        read.among = Some(Arc::new(core.partition.blocks.lock().files_that_keep_servers()));
+    }
     walks::read(core, call, reply, read, move |_, page| {
-        let is_asked_for = |file: &list_open_files::OpenFile| {
-            keeping.as_ref().is_none_or(|keeping| keeping.contains(&file.inode))
-        };
-        let entries =
-            page.files.into_iter().filter(is_asked_for).map(|file| p::OpenFilesBatchResponseProto {
-                id: file.inode.0 as i64,
-                path: file.path,
-                client_name: file.holder,
-                client_machine: file.machine,
-            });
+        let entries = page.files.into_iter().map(|file| p::OpenFilesBatchResponseProto {
+            id: file.inode.0 as i64,
+            path: file.path,
+            client_name: file.holder,
+            client_machine: file.machine,
+        });
         p::ListOpenFilesResponseProto {
             entries: entries.collect(),
             has_more: page.has_more,

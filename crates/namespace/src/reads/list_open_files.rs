@@ -4,7 +4,7 @@ use crate::{Context, Namespace, Sight, Walkable, path::is_within, readable::read
 use base::{FsResult, InodeId};
 use std::{
     cmp::Reverse,
-    collections::BinaryHeap,
+    collections::{BTreeSet, BinaryHeap},
     ops::Bound::{Excluded, Included, Unbounded},
     sync::Arc,
 };
@@ -18,6 +18,8 @@ pub struct Request {
     pub directory: String,
     /// The size of a page.
     pub limit: usize,
+    /// The files are among these; `None`: among all.
+    pub among: Option<Arc<BTreeSet<InodeId>>>,
 }
 
 readable! {
@@ -32,7 +34,10 @@ impl Walkable for Request {
     type Found = Page;
 
     fn step(&self, look: &mut Option<Look>, ns: &Namespace, ctx: &Context<'_>) -> FsResult<Option<Page>> {
-        let look = look.get_or_insert_with(|| Look::new(self.after, &self.directory, self.limit));
+        let look = look.get_or_insert_with(|| Look {
+            among: self.among.clone(),
+            ..Look::new(self.after, &self.directory, self.limit)
+        });
         Ok(look.step(ns, ctx.limits.content_summary_step))
     }
 }
@@ -58,6 +63,7 @@ pub struct Look {
     after: InodeId,
     directory: String,
     limit: usize,
+    among: Option<Arc<BTreeSet<InodeId>>>,
     /// The holder whose files are being gathered, and the last of them.
     begun: Option<(Arc<str>, InodeId)>,
     is_gathered: bool,
@@ -84,6 +90,7 @@ impl Look {
             after,
             directory: directory.to_owned(),
             limit,
+            among: None,
             begun: None,
             is_gathered: false,
             found: BinaryHeap::new(),
@@ -137,7 +144,9 @@ impl Look {
                     return false;
                 }
                 left -= 1;
-                self.found.push(Reverse(*inode));
+                if self.among.as_ref().is_none_or(|among| among.contains(inode)) {
+                    self.found.push(Reverse(*inode));
+                }
                 last = *inode;
             }
         }

@@ -47,6 +47,6 @@ pub fn below(path: &str, from: &str, to: &str) -> Vec<Read> {
         get_snapshot_listing::Snapshottable.into(),
         request.clone().into(),
         get_snapshot_diff::Report { request }.into(),
-        list_open_files::Request { after: InodeId(0), directory: path.into(), limit: 10 }.into(),
+        list_open_files::Request { after: InodeId(0), directory: path.into(), limit: 10, among: None }.into(),
     ]
 }
