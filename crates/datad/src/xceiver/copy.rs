@@ -7,10 +7,7 @@ use super::{
 };
 use crate::state::State;
 use blockstore::ReplicaState;
-use proto::{
-    data_transfer::delimited,
-    hdfs::{BlockOpResponseProto, OpCopyBlockProto, ReadOpChecksumInfoProto, Status},
-};
+use proto::hdfs::OpCopyBlockProto;
 use rpc::streaming::Outgoing;
 use std::{
     net::SocketAddr,
@@ -55,15 +52,7 @@ pub async fn copy_block(
     }
     let length = reader.block.length;
     let outbound = Outbound::new(pool, reader, 0, length, true)?.at_balancing_rate();
-    let response = BlockOpResponseProto {
-        status: Status::Success.into(),
-        read_op_checksum_info: Some(ReadOpChecksumInfoProto {
-            checksum: request::checksum_proto(outbound.checksum),
-            chunk_offset: outbound.start,
-        }),
-        ..Default::default()
-    };
-    outbound.send(state, delimited::encoded(&response).to_vec(), out).await?;
+    outbound.send_with_answer(state, out).await?;
     drop(place);
     out.write(&LAST_WORD).await?;
     state.moves.sent.fetch_add(1, Ordering::Relaxed);

@@ -9,7 +9,10 @@ use base::{BlockId, PacketHeader};
 use blockstore::{ReplicaReader, ReplicaState, VolumeIndex, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
-use proto::data_transfer::packet;
+use proto::{
+    data_transfer::{delimited, packet},
+    hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status},
+};
 use rpc::streaming::Outgoing;
 use std::{future::Future, io, sync::Arc};
 
@@ -76,6 +79,20 @@ impl Outbound {
     /// The volume of the replica.
     pub fn volume(&self) -> VolumeIndex {
         self.reader.volume
+    }
+
+    /// Sends the answer that says how the bytes are checksummed and where they begin, and then the bytes. The answer goes out in one
+    /// piece with the first packets: a short read is answered with one write.
+    pub async fn send_with_answer(self, state: &Arc<State>, out: &mut Outgoing) -> io::Result<()> {
+        let answer = BlockOpResponseProto {
+            status: Status::Success.into(),
+            read_op_checksum_info: Some(ReadOpChecksumInfoProto {
+                checksum: request::checksum_proto(self.checksum),
+                chunk_offset: self.start,
+            }),
+            ..Default::default()
+        };
+        self.send(state, delimited::encoded(&answer).to_vec(), out).await
     }
 
     /// Sends `greeting`, all packets and the empty one that ends them.

@@ -8,10 +8,7 @@ use super::{
 };
 use crate::{pool::Pool, state::State};
 use blockstore::{ReplicaReader, ReplicaState};
-use proto::{
-    data_transfer::delimited,
-    hdfs::{BlockOpResponseProto, ClientReadStatusProto, OpReadBlockProto, ReadOpChecksumInfoProto, Status},
-};
+use proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use rpc::streaming::{Inbound, Outgoing};
 use std::{
     net::SocketAddr,
@@ -38,18 +35,9 @@ pub async fn read_block(
     // Negative numbers arrive as numbers beyond any block.
     let reader = open_with_length(state, pool, &block, op.offset.saturating_add(op.len)).await?;
     let outbound = Outbound::new(pool, reader, op.offset, op.len, op.send_checksums())?;
-    let response = BlockOpResponseProto {
-        status: Status::Success.into(),
-        read_op_checksum_info: Some(ReadOpChecksumInfoProto {
-            checksum: request::checksum_proto(outbound.checksum),
-            chunk_offset: outbound.start,
-        }),
-        ..Default::default()
-    };
-    // The header goes out in one piece with the first packets: a short read is answered with one write.
     let counters = &state.counters;
     let volume = outbound.volume();
-    outbound.send(state, delimited::encoded(&response).to_vec(), out).await?;
+    outbound.send_with_answer(state, out).await?;
 
     counters.blocks_read.fetch_add(1, Ordering::Relaxed);
     counters.bytes_read.fetch_add(op.len, Ordering::Relaxed);

@@ -105,10 +105,16 @@ fn again(
         return Ok(Encoded::of(Only(Some(found))));
     };
     let (inode, replication) = (wanted.inode, wanted.replication);
-    let block_size = turn.namespace().block_size_of(inode).unwrap_or(partition.config.defaults.block_size);
+    let block_size = block_size_of(turn, inode);
     let targets = choose(turn, call, request, wishes, NewBlock { inode, replication, block_size })?;
     partition.blocks.lock().set_pipeline(wanted.block, &targets);
     Ok(placed(partition, block, offset, &targets))
+}
+
+/// The size that the file's blocks may reach. With a larger one a server with room enough would be passed over.
+fn block_size_of(turn: &Turn<'_>, file: InodeId) -> u64 {
+    let own = turn.namespace().block_size_of(file);
+    own.unwrap_or(turn.partition().config.defaults.block_size)
 }
 
 fn choose(
@@ -171,9 +177,7 @@ pub fn get_additional_datanode(core: &Arc<Core>, call: Call, reply: Replier) {
         let inode = InodeId(request.file_id.unwrap_or(0));
         let storage_policy = turn.namespace().storage_policy_of(inode);
         let partition = turn.partition();
-        // With a larger size a server with room enough would be passed over.
-        let block_size =
-            turn.namespace().block_size_of(inode).unwrap_or(partition.config.defaults.block_size);
+        let block_size = block_size_of(turn, inode);
         let mut map = partition.blocks.lock();
         let existing: Vec<Location> = request
             .existings
