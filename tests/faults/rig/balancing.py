@@ -6,12 +6,11 @@ import subprocess
 import time
 
 from harness.clients import environment
-from harness.cluster import toml
 from harness.process import Process
 from harness.report import Failure, check
 
 from . import replicas
-from .cluster import HEARTBEAT_MS, Cluster
+from .cluster import Cluster
 
 # The first machine of a data server: members have the numbers below.
 FIRST_MACHINE = 21
@@ -48,31 +47,20 @@ class RackedCluster(Cluster):
         super().start()
         self.data |= later
 
+    def machine_of(self, name):
+        return self.machines[name]
+
+    def directories_of(self, name):
+        return [f"[{kind}]{disk}" for kind, disk in self.disks[name].items()]
+
     def configure_data(self, name):
-        self.network.add_member(self.machines[name])
-        address = self.network.member(self.machines[name])
         for disk in self.disks[name].values():
             disk.parent.mkdir(parents=True)
             command = ["mount", "-t", "tmpfs", "-o", f"size={self.disk_bytes}", "tmpfs", disk.parent]
             subprocess.run(list(map(str, command)), check=True)
             self.mounted.append(disk.parent)
             disk.mkdir()
-        toml(
-            self.directory / f"{name}.toml",
-            data_dirs=[f"[{kind}]{disk}" for kind, disk in self.disks[name].items()],
-            metadata_servers=[member.rpc for member in self.members.values()],
-            transfer_address=f"{address}:0",
-            ipc_address=f"{address}:0",
-            data_http_address=f"{address}:0",
-            heartbeat_interval_ms=HEARTBEAT_MS,
-            insecure_simple_auth=self.network.has_cables,
-            **self.data_keys,
-        )
-
-    def start_data(self, name):
-        inside = self.network.inside(self.machines[name])
-        command = [*inside, self.clover, "data", "--config", self.directory / f"{name}.toml"]
-        self.data[name] = Process(name, command, self.directory / f"{name}.log")
+        super().configure_data(name)
 
     def join(self):
         """The servers that were held back come, with empty disks."""
@@ -98,6 +86,16 @@ def spread(used):
     """The greatest distance of a server from the mean, in percent of its disk."""
     mean = sum(used.values()) / len(used)
     return max(abs(share - mean) for share in used.values())
+
+
+def two_join(disk_bytes):
+    """For a scene: three data servers on three racks, and two more that are held back."""
+    racks = ["/r1", "/r1", "/r2", "/r2", "/r3"]
+    return {"cluster_of": RackedCluster, "racks": racks, "disk_bytes": disk_bytes, "joining": 2}
+
+
+def tell(scene, when, used):
+    scene.say(f"{when}: {said(used)}; the farthest from the mean by {spread(used):.1f} %")
 
 
 def said(used):

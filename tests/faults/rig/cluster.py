@@ -192,13 +192,13 @@ class Cluster:
         self.wait_settled()
 
     def configure_data(self, name):
-        address = self.network.hub
-        if self.data_machine:
-            self.network.add_member(self.data_machine)
-            address = self.network.member(self.data_machine)
+        address, machine = self.network.hub, self.machine_of(name)
+        if machine:
+            self.network.add_member(machine)
+            address = self.network.member(machine)
         toml(
             self.directory / f"{name}.toml",
-            data_dirs=[self.data_directories[name]],
+            data_dirs=self.directories_of(name),
             metadata_servers=[member.rpc for member in self.members.values()],
             transfer_address=f"{address}:0",
             ipc_address=f"{address}:0",
@@ -208,8 +208,17 @@ class Cluster:
             **self.data_keys,
         )
 
+    def machine_of(self, name):
+        """The number of the machine of its own on which a data server is; None: it is where the story is told."""
+        return self.data_machine
+
+    def directories_of(self, name):
+        """The directories of a data server as its file names them."""
+        return [self.data_directories[name]]
+
     def start_data(self, name):
-        inside = self.network.inside(self.data_machine) if self.data_machine else []
+        machine = self.machine_of(name)
+        inside = self.network.inside(machine) if machine else []
         command = [*inside, self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 

@@ -15,21 +15,20 @@ why_not = balancing.why_not
 
 
 def run(scene_of):
-    racks = ["/r1", "/r1", "/r2", "/r2", "/r3"]
-    with scene_of(members=1, cluster_of=balancing.RackedCluster, racks=racks, disk_bytes=DISK_BYTES, joining=2) as scene:
+    with scene_of(members=1, **balancing.two_join(DISK_BYTES)) as scene:
         cluster = scene.cluster
         contents = balancing.fill(scene, "/old", FILES)
         cluster.join()
         contents |= balancing.introduce(scene)
         before = cluster.used_percent()
-        scene.say(f"before: {balancing.said(before)}; the farthest from the mean by {balancing.spread(before):.1f} %")
+        balancing.tell(scene, "before", before)
         code, text, seconds = balancing.Stock(scene).balance(THRESHOLD)
         check(code == 0, f"hdfs balancer ended with {code}:\n{text[-4000:]}")
         check("The cluster is balanced. Exiting..." in text, f"hdfs balancer did not say that the cluster is balanced:\n{text[-4000:]}")
         moves = balancing.moved_by(text)
         balancing.wait_whole(scene, 3)
         after = cluster.used_percent()
-        scene.say(f"after: {balancing.said(after)}; the farthest from the mean by {balancing.spread(after):.1f} %")
+        balancing.tell(scene, "after", after)
         scene.say(f"hdfs balancer: {moves} moves, about {moves * balancing.BLOCK_BYTES / seconds / 2**20:.1f} MiB a second, in {seconds:.0f} s")
         # The figures that it went by are a heartbeat old, and count what was about to be deleted.
         check(balancing.spread(after) < THRESHOLD + 2, f"the servers are not balanced: {balancing.said(after)}")

@@ -17,11 +17,9 @@ why_not = balancing.why_not
 
 
 def run(scene_of):
-    racks = ["/r1", "/r1", "/r2", "/r2", "/r3"]
     # So slow that the faults come while replicas are on their way.
     slow = {"move_bytes_per_second": 3 << 20}
-    words = {"racks": racks, "disk_bytes": DISK_BYTES, "joining": 2, "data_keys": slow}
-    with scene_of(members=3, cluster_of=balancing.RackedCluster, **words) as scene:
+    with scene_of(members=3, data_keys=slow, **balancing.two_join(DISK_BYTES)) as scene:
         cluster, stock = scene.cluster, balancing.Stock(scene)
         contents = balancing.fill(scene, "/old", FILES)
         ours = {block[0] for held in replicas.on_disk(cluster).values() for block in held}

@@ -18,14 +18,12 @@ why_not = balancing.why_not
 
 
 def run(scene_of):
-    racks = ["/r1", "/r1", "/r2", "/r2", "/r3"]
-    words = {"racks": racks, "disk_bytes": DISK_BYTES, "joining": 2}
-    with scene_of(members=1, cluster_of=balancing.RackedCluster, **words) as scene:
+    with scene_of(members=1, **balancing.two_join(DISK_BYTES)) as scene:
         cluster = scene.cluster
         contents = balancing.fill(scene, "/old", FILES)
         cluster.join()
         before = cluster.used_percent()
-        scene.say(f"before: {balancing.said(before)}; the farthest from the mean by {balancing.spread(before):.1f} %")
+        balancing.tell(scene, "before", before)
         held = replicas.on_disk(cluster)
         code, events = balance(scene, "--dry-run")
         check(code == 0 and events[-1]["end"] == "planned" and events[0]["flows"], f"a dry run shows what would be moved: {events}")
@@ -46,7 +44,7 @@ def run(scene_of):
         seconds = sum(event["took_ms"] for event in rounds) / 1000
         balancing.wait_whole(scene, 3)
         after = cluster.used_percent()
-        scene.say(f"after: {balancing.said(after)}; the farthest from the mean by {balancing.spread(after):.1f} %")
+        balancing.tell(scene, "after", after)
         scene.say(f"clover balancer: {moved / 2**20:.0f} MiB in {len(rounds)} rounds, {moved / seconds / 2**20:.1f} MiB a second while it moved")
         check(balancing.spread(after) < THRESHOLD + 2, f"the servers are not balanced: {balancing.said(after)}")
         replicas.check_files(scene, contents)
