@@ -77,7 +77,7 @@ impl BlockMap {
         self.arena.places(slot).iter().filter(good).collect()
     }
 
-    /// Those of them that are on servers in service: only these count, and only these may be superfluous.
+    /// The storages of good replicas on servers in service. Only these replicas count, and only these may be superfluous.
     pub(crate) fn places_in_service(&self, slot: u32) -> Vec<u32> {
         let mut places = self.good_places(slot);
         if !self.config.rules.break_rule(Broken::LeavingCounts) {

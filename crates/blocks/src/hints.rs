@@ -20,7 +20,7 @@ pub struct Hint {
 
 #[derive(Default)]
 pub struct Hints {
-    /// That of the report that is being taken.
+    /// The hint of the report that is being taken.
     pub told: Option<Hint>,
     waiting: BTreeMap<BlockId, Hint>,
 }

@@ -156,7 +156,7 @@ impl BlockMap {
         let server = self.servers.get(index);
         let storages = || server.storages.iter().map(|place| self.storages.get(*place));
         if !server.face.alive && server.storages.is_empty() {
-            // What it had is copied from elsewhere. As long as anything is missing somewhere, it might have been the last to have it.
+            // The blocks of the server are copied from elsewhere. As long as any block lacks replicas, the server may have held its last one.
             let is_whole = self.redundancy.queue.len() == 0 && self.redundancy.pending.len() == 0;
             return is_whole && self.are_all_sure();
         }

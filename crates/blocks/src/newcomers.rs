@@ -121,7 +121,7 @@ impl BlockMap {
     fn set_trial(&mut self, server: u32, trial: Trial) {
         let before = std::mem::replace(&mut self.servers.get_mut(server).trial, trial);
         if before == Trial::Passed && trial != Trial::Passed {
-            // What it holds proves nothing any more.
+            // The replicas on the server prove nothing any more.
             self.prolong_leaving();
         }
         for place in self.servers.get(server).storages.clone() {

@@ -108,7 +108,7 @@ impl BlockMap {
         self.needed_beside(slot, count.maintained)
     }
 
-    /// The same, if so many replicas are in maintenance.
+    /// The number of replicas in service below which a block is copied, if this many others are in maintenance.
     pub(crate) fn needed_beside(&self, slot: u32, maintained: usize) -> usize {
         let wanted = self.wanted(slot);
         match maintained {

@@ -72,7 +72,7 @@ pub struct Server {
     /// that was sent with it shows nothing that an older active may still have deleted either, whatever other answers were
     /// under way.
     pub fenced_lease: u64,
-    /// What is known of it while it is to leave service.
+    /// The search for blocks that need the server. `None` if the server is not to leave service.
     pub leaving: Option<Leaving>,
     /// The replicas that were deleted, or would be, because their blocks are unknown.
     pub share: Share,
@@ -91,7 +91,7 @@ pub struct Servers {
     by_host: BTreeMap<Arc<str>, Vec<u32>>,
     /// The living servers, in no meaningful order.
     live: Vec<u32>,
-    /// Those of them that are in service, which new replicas may go to.
+    /// The living servers that are in service. Only these get new replicas.
     in_service: Vec<u32>,
     in_service_by_rack: BTreeMap<Arc<str>, Rack>,
 }

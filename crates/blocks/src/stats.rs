@@ -50,7 +50,7 @@ pub struct Stats {
     /// Rows that wait for the namespace.
     pub postponed: u64,
     pub live_servers: u64,
-    /// Those that may be off are left out: decommissioned ones, and those in maintenance.
+    /// Decommissioned servers and servers in maintenance are left out: they may be off.
     pub dead_servers: u64,
     pub stale_servers: u64,
     pub decommission_in_progress: u64,

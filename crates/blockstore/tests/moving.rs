@@ -124,7 +124,7 @@ fn a_replica_that_was_moved_is_appended_to_and_removed_like_any_other() {
     eventually("a new replica can be made", || store.create_rbw(&new(1, 1001)).is_ok());
 }
 
-/// Readers, an appender and another mover at the same time: whoever comes to nothing, the bytes stay.
+/// Readers, an appender and two movers use one replica at the same time. Some of their calls fail, but no byte is lost.
 #[test]
 fn moves_to_and_fro_under_readers_and_appends_lose_no_byte() {
     let root = tempfile::tempdir().unwrap();

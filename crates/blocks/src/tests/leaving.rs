@@ -280,7 +280,7 @@ fn the_last_replica_in_service_is_made_before_maintenance_begins() {
     let commands = cluster.pass(600, &ALL[..3]);
     assert_eq!(transfers(&commands).len(), 1);
     assert_eq!((cluster.state(1), cluster.holders(1)), (AdminState::EnteringMaintenance, vec![1]));
-    // That copy never arrives; the next one does.
+    // The first copy never arrives; the second one does.
     cluster.pass_with_copies(2_000, &ALL[..3]);
     assert_eq!(cluster.state(1), AdminState::InMaintenance);
     assert!(!cluster.holders(1).contains(&1) && cluster.holders(1).len() == 1, "the other one is shown");

@@ -80,7 +80,8 @@ fn blocks_that_are_away_do_not_keep_others_from_being_copied() {
     assert!(transfers(&commands).iter().any(|(_, id, _)| *id == 100), "a hundred ticks have passed");
 }
 
-/// The same with a server that is there: it can send two at a time, and all others wait until it has sent everything.
+/// Blocks whose only source is one living server fill the first level of the queue. The server sends two at a time. Blocks of other levels are
+/// copied meanwhile.
 #[test]
 fn blocks_of_one_slow_source_do_not_keep_others_from_being_copied() {
     let mut cluster = Cluster::with_servers(config(), 5);
@@ -319,7 +320,7 @@ fn a_server_that_begins_anew_again_and_again_does_not_keep_another_for_ever() {
     assert_eq!(cluster.state(1), AdminState::Decommissioned, "it holds nothing, and neither does 4");
 }
 
-/// The same with reports that lack something.
+/// A server that is to leave does not wait for ever while another server sends one report after the other that lacks a replica.
 #[test]
 fn reports_that_lack_a_replica_do_not_keep_a_server_for_ever() {
     let mut cluster = Cluster::with_servers(config(), 4);

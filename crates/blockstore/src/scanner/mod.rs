@@ -30,7 +30,7 @@ use std::{
 /// How long the end of a server waits for cursors to be kept.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What is scanned, and how fast.
+/// The settings of both scanners: how often and how fast they read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanConfig {
     /// All replicas of a volume are read once in so long (`dfs.datanode.scan.period.hours`); 0 for never.

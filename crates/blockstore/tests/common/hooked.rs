@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What is asked of the disk.
+/// A request to the disk, as a test sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     Open(OpenMode),

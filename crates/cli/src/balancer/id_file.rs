@@ -1,4 +1,4 @@
-//! The file by which balancers know of each other: whoever has it open works, Hadoop's and this one alike.
+//! The file by which balancers know of each other. The balancer that has it open works, be it Hadoop's or this one.
 
 use base::FsError;
 use client::{CreateOptions, Error, FileSystem, FileWriter};

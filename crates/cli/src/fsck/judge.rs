@@ -1,4 +1,4 @@
-//! What is told of a file's blocks, and what that means for the file.
+//! A file's blocks as the metadata server tells them, and their faults.
 
 use client::AdminState;
 use proto::hdfs::{LocatedBlockProto, LocatedBlocksProto};
@@ -38,7 +38,7 @@ pub struct File {
     pub blocks: Vec<Block>,
 }
 
-/// What is wrong with a block. The worst comes first, and nothing else is told beside it.
+/// A fault of a block. A block with several faults has the one that stands first here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Missing,

@@ -23,9 +23,9 @@ use std::{
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 pub struct Admission {
-    /// Those that may take part.
+    /// The list of servers that may take part.
     file: Option<PathBuf>,
-    /// Those that are to be decommissioned.
+    /// The list of servers that are to be decommissioned.
     excluded_file: Option<PathBuf>,
     named: RwLock<Named>,
 }
@@ -137,7 +137,7 @@ impl Admission {
     }
 }
 
-/// What is listed for the server with this port, else for all at its address.
+/// The wish that the list has for the server with this port, else for all servers at its address.
 fn find(places: &BTreeMap<(IpAddr, Option<u32>), Wish>, ip: IpAddr, port: u32) -> Option<Wish> {
     let ip = ip.to_canonical();
     [Some(port), None].iter().find_map(|port| places.get(&(ip, *port))).copied()

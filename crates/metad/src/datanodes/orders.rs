@@ -1,10 +1,10 @@
-//! What an operator has ordered for data servers reaches the block map.
+//! Orders of an operator for data servers, on their way to the block map.
 
 use crate::core::Core;
 use ::blocks::{AdminOrder, DataServer, ServerFilter};
 use std::net::IpAddr;
 
-/// What an operator has ordered for the data server that speaks from `ip` and takes data at `port`.
+/// The order of an operator for the data server that speaks from `ip` and takes data at `port`.
 pub fn order_for(core: &Core, ip: IpAddr, port: u32) -> AdminOrder {
     core.admission.order_for(ip, port, core.env.clock.timestamp())
 }

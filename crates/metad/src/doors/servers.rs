@@ -89,7 +89,7 @@ impl<T> Union<T> {
     }
 }
 
-/// Volumes, room and connections are those of the server, whoever asks. Blocks add up.
+/// All groups tell the same volumes, room and connections of a server. Each group tells its own blocks, which add up.
 fn join(known: &mut p::DatanodeInfoProto, other: &p::DatanodeInfoProto) {
     known.num_blocks = Some(known.num_blocks().saturating_add(other.num_blocks()));
     known.block_pool_used = Some(known.block_pool_used().saturating_add(other.block_pool_used()));
