@@ -28,7 +28,7 @@ const MISPLACED_COUNT_MAX: usize = 10_000;
 /// Findings of one scan that have a line each in the log. The end of the scan tells how many there are in all.
 const LINES_MAX: u64 = 1_000;
 
-/// Replicas that nobody knew are read no faster: a directory that was copied in must not take the disk from clients. By eye.
+/// Replicas that nobody knew are read no faster: a directory that was copied in must not take the disk from clients. Chosen by eye.
 const TAKE_UP_BYTES_PER_SECOND: u64 = 16 << 20;
 
 struct Scanner {
@@ -47,7 +47,6 @@ pub(super) fn start(
     signal: Arc<Signal>,
     figures: Arc<ScanFigures>,
 ) -> io::Result<()> {
-    let running = signal.begin();
     let scanner = Scanner {
         store,
         volume,
@@ -57,11 +56,7 @@ pub(super) fn start(
         figures,
     };
     let name = format!("volume-{}-dirs", volume.0);
-    std::thread::Builder::new().name(name).spawn(move || {
-        let _running = running;
-        scanner.run();
-    })?;
-    Ok(())
+    scanner.signal.clone().start(name, move || scanner.run())
 }
 
 /// One scan of a pool on the volume.

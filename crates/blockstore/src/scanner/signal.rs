@@ -1,8 +1,9 @@
-//! What the scanners of a volume are told while they run.
+//! The words to the scanners of a volume while they run.
 
 use super::plan::{Name, SUSPECT_COUNT_MAX};
 use parking_lot::{Condvar, Mutex};
 use std::{
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,13 +29,21 @@ impl Signal {
         self.wake.notify_all();
     }
 
-    /// Counts a thread in, until the answer is dropped.
-    pub fn begin(self: &Arc<Self>) -> Running {
+    /// Starts a scanner's thread. It counts as running until its work has ended.
+    ///
+    /// # Errors
+    /// The system cannot start a thread.
+    pub fn start(self: &Arc<Self>, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.told.lock().running += 1;
-        Running(self.clone())
+        let running = Running(self.clone());
+        std::thread::Builder::new().name(name).spawn(move || {
+            let _running = running;
+            work();
+        })?;
+        Ok(())
     }
 
-    /// Waits until all threads have ended, or until then. Whether they have.
+    /// Waits until all threads have ended, or until that moment. Returns whether they have ended.
     pub fn wait_ended(&self, until: Instant) -> bool {
         let mut told = self.told.lock();
         while told.running > 0 {
@@ -61,7 +70,7 @@ impl Signal {
         std::mem::take(&mut self.told.lock().suspects)
     }
 
-    /// Waits so long, or until the scanners are to end. Whether they go on.
+    /// Waits so long, or until the scanners are to end. Returns whether the scanners go on.
     pub fn wait(&self, ms: u64) -> bool {
         let until = Instant::now() + Duration::from_millis(ms);
         let mut told = self.told.lock();
@@ -74,8 +83,8 @@ impl Signal {
     }
 }
 
-/// A thread that runs: see [`Signal::begin`].
-pub(super) struct Running(Arc<Signal>);
+/// A thread that runs: see [`Signal::start`].
+struct Running(Arc<Signal>);
 
 impl Drop for Running {
     fn drop(&mut self) {

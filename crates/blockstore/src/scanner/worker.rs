@@ -17,7 +17,7 @@ use crate::{
 use base::{BlockId, Moment};
 use std::{collections::BTreeMap, io, sync::Arc};
 
-/// Replicas that are looked up at a time: half a megabyte of ids, by eye.
+/// Replicas that are looked up at a time: half a megabyte of ids. Chosen by eye.
 const CHOICE_COUNT: usize = 65_536;
 
 struct Worker {
@@ -53,12 +53,7 @@ pub(super) fn start(
         has_told_of_cursors: false,
     };
     let name = format!("volume-{}-scan", volume.0);
-    let running = worker.signal.begin();
-    std::thread::Builder::new().name(name).spawn(move || {
-        let _running = running;
-        worker.run();
-    })?;
-    Ok(())
+    worker.signal.clone().start(name, move || worker.run())
 }
 
 impl Worker {
