@@ -23,7 +23,7 @@ pub(crate) struct Settled {
     pub generation_stamp: GenerationStamp,
     pub length: u64,
     /// The number of this finish among all of the pool since the start; 0 for what the start has found. A replica that was
-    /// opened again, or removed and made anew, is never equal to what it was, even at the same stamp and length.
+    /// opened again, moved, or removed and made anew, is never equal to the one before, even at the same stamp and length.
     pub turn: u32,
 }
 

@@ -103,7 +103,9 @@ impl PoolStore {
         }
         let is_same = is_still && is_settled_as(map.records.get(&id), settled);
         if named.is_ok() && is_same && self.volume(target).is_alive() {
-            map.records.insert(id, Record::Finalized(Settled { volume: target, ..settled }));
+            // Another turn: a replica that comes back here later is not taken for the one that was looked up before.
+            let come = Settled { volume: target, turn: self.state.next_turn(), ..settled };
+            map.records.insert(id, Record::Finalized(come));
             drop(map);
             let size = found.length + meta_file::length_for(reader.checksum, found.length);
             self.state.add_used(target, size);

@@ -52,24 +52,29 @@ impl PoolStore {
             return Err(StoreError::GenerationStamp { wanted: block.block, found });
         }
         match record {
-            Record::Finalized(settled) => {
-                let reader = self.read_settled(id, settled);
-                let is_whole = reader.as_ref().is_ok_and(|reader| reader.meta_file.is_some());
-                // An append or a new stamp renames files: what was looked up may have moved before it was
-                // opened, and then it is looked up once more.
-                match self.record(id)? {
-                    Record::Finalized(now) if now == settled || is_whole => reader,
-                    Record::Finalized(now) => self.read_settled(id, now),
-                    Record::Active(active) if !is_whole => self.read_active(&active),
-                    _ => reader,
-                }
-            }
+            Record::Finalized(settled) => self.read_finished(id, settled),
             Record::Waiting(settled) => Err(StoreError::State {
                 block: settled.block(id),
                 state: ReplicaState::WaitingRecovery,
                 what: "it can be read once its lease has been recovered".into(),
             }),
             Record::Active(active) => self.read_active(&active),
+        }
+    }
+
+    /// An append, a new stamp or a move renames files: what was looked up may be elsewhere before it is opened. Then it is looked up
+    /// once more, as often as somebody else has changed it.
+    fn read_finished(&self, id: BlockId, mut settled: Settled) -> StoreResult<ReplicaReader> {
+        loop {
+            let reader = self.read_settled(id, settled);
+            if reader.as_ref().is_ok_and(|reader| reader.meta_file.is_some()) {
+                return reader;
+            }
+            match self.record(id)? {
+                Record::Finalized(now) if now != settled => settled = now,
+                Record::Active(active) => return self.read_active(&active),
+                _ => return reader,
+            }
         }
     }
 

@@ -4,15 +4,25 @@ mod common;
 
 use base::{ExtendedBlock, GenerationStamp};
 use blockstore::{BlockStore, PoolStore, ReplicaState, StorageType, StoreConfig, StoreError, VolumeConfig};
-use common::*;
-use env::Env;
-use std::path::Path;
+use common::{
+    hooked::{Asked, HookedDisk},
+    *,
+};
+use env::{Env, OpenMode};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// A volume of disk and one of archive.
 fn two_types(root: &Path) -> PoolStore {
+    two_types_of(root, Env::production())
+}
+
+fn two_types_of(root: &Path, env: Env) -> PoolStore {
     let volume = |name: &str, storage_type| VolumeConfig { path: root.join(name), storage_type };
     let volumes = vec![volume("d0", StorageType::Disk), volume("d1", StorageType::Archive)];
-    let store = BlockStore::open(Env::production(), StoreConfig::new(volumes)).unwrap();
+    let store = BlockStore::open(env, StoreConfig::new(volumes)).unwrap();
     store.serve_pool(&pool()).unwrap()
 }
 
@@ -122,6 +132,39 @@ fn a_replica_that_was_moved_is_appended_to_and_removed_like_any_other() {
     eventually("the files are removed", || files(root.path(), &block) == [0, 0]);
     // The store may forget the removal a moment after the files have gone.
     eventually("a new replica can be made", || store.create_rbw(&new(1, 1001)).is_ok());
+}
+
+/// While a reader opens the block file, the replica is moved away, so that the file is missing. While the store looks whether the volume is
+/// there, the replica comes back. Then nothing is missing.
+#[test]
+fn a_replica_that_comes_back_while_a_reader_misses_it_is_not_forgotten() {
+    let root = tempfile::tempdir().unwrap();
+    let (disk, env) = HookedDisk::new();
+    let store = two_types_of(root.path(), env);
+    let block = written(&store, 1, &bytes(1000));
+    let (home, step) = (root.path().join("d0"), AtomicUsize::new(0));
+    let (mover, moved) = (store.clone(), block.clone());
+    disk.set(move |asked, path| {
+        let is_here = path.starts_with(&home);
+        let is_version = path.ends_with("VERSION");
+        match (asked, step.load(Ordering::SeqCst)) {
+            (Asked::Open(OpenMode::Read), 0) if is_here && !is_version => {
+                step.store(1, Ordering::SeqCst);
+                mover.move_to_type(&moved, StorageType::Archive).unwrap();
+                step.store(2, Ordering::SeqCst);
+            }
+            (Asked::Open(_), 2) if is_here && is_version => {
+                step.store(3, Ordering::SeqCst);
+                mover.move_to_type(&moved, StorageType::Disk).unwrap();
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    let read = store.read(&block);
+    disk.clear();
+    assert!(store.facts(POOL, block.block.id).is_ok(), "the replica is there, and is known");
+    assert_eq!(content(&read.unwrap()), bytes(1000));
 }
 
 /// Readers, an appender and two movers use one replica at the same time. Some of their calls fail, but no byte is lost.
