@@ -62,7 +62,7 @@ impl BlockMap {
                 self.needed_beside(slot, count.maintained_surely).min(default)
             }
         };
-        let sure = if self.has_proved_servers { count.proved } else { count.live };
+        let sure = if self.has_proved_servers { count.believed } else { count.live };
         sure >= needed && !count.stale
     }
 
@@ -191,7 +191,7 @@ impl BlockMap {
     }
 
     fn is_believed(&self, storage: &Storage) -> bool {
-        storage.trial == Trial::Passed || !self.has_proved_servers
+        storage.trial.is_believed() || !self.has_proved_servers
     }
 
     /// Whether every replica in service is surely there.

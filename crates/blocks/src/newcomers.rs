@@ -40,6 +40,14 @@ pub enum Trial {
     Passed,
 }
 
+impl Trial {
+    /// Whether a server is let go because of replicas on a server in this state. Replicas are deleted because of others on servers that have
+    /// passed alone; but a server whose place a new one takes is to go some day.
+    pub fn is_believed(self) -> bool {
+        matches!(self, Self::Passed | Self::Unprovable)
+    }
+}
+
 /// The blocks that a newcomer claims to have.
 #[derive(Default)]
 pub struct Claims {
@@ -120,7 +128,7 @@ impl BlockMap {
 
     fn set_trial(&mut self, server: u32, trial: Trial) {
         let before = std::mem::replace(&mut self.servers.get_mut(server).trial, trial);
-        if before == Trial::Passed && trial != Trial::Passed {
+        if before.is_believed() && !trial.is_believed() {
             // The replicas on the server prove nothing any more.
             self.prolong_leaving();
         }

@@ -24,6 +24,8 @@ pub struct Count {
     pub live: usize,
     /// The number of live replicas whose servers are no newcomers.
     pub proved: usize,
+    /// The number of live replicas whose servers are no newcomers, or newcomers that nobody can put to the test now.
+    pub believed: usize,
     pub corrupt: usize,
     pub excess: usize,
     /// Good replicas on living servers that are to leave service: they are read, and copied from, and do not count.
@@ -89,6 +91,7 @@ impl BlockMap {
             } else if state.is_in_service() {
                 count.live += 1;
                 count.proved += usize::from(storage.trial == Trial::Passed);
+                count.believed += usize::from(storage.trial.is_believed());
             } else {
                 count.maintained += usize::from(state.is_maintenance());
                 let is_sure = storage.is_away || !storage.stale;

@@ -329,3 +329,30 @@ fn a_file_that_is_deleted_meanwhile_is_deleted_on_the_server_that_comes_back() {
     let commands = cluster.pass(300, &ALL[..3]);
     assert_eq!(deletions(&commands), [(1, 1)]);
 }
+
+/// All servers that could receive a sample from the new one have its blocks already, so it cannot show that it stores them.
+#[test]
+fn a_copy_on_a_newcomer_that_cannot_prove_itself_lets_a_server_go() {
+    for servers in [vec![1, 2, 3, 4], vec![1, 2]] {
+        let all = servers.len() as u16;
+        let mut cluster = Cluster::with_newcomers(config(), all);
+        (1..all).for_each(|server| cluster.pass_trial(server));
+        let holders: Vec<u16> = (1..all).collect();
+        cluster.add_stored(block(1, 5), all - 1, &holders);
+        cluster.order(1, AdminOrder::Decommission);
+        cluster.pass_with_copies(3_000, &servers);
+        assert_eq!((cluster.need(1), cluster.state(1)), (0, AdminState::Decommissioned), "of {all} servers");
+    }
+}
+
+/// The claim of a newcomer that could be asked for a sample, and has not sent one yet, lets nobody go.
+#[test]
+fn a_newcomer_that_can_prove_itself_has_to() {
+    let mut cluster = Cluster::with_newcomers(config(), 3);
+    (1..=2).for_each(|server| cluster.pass_trial(server));
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.tell(3, &[received(block(1, 5))]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(3_000, &[1, 2, 3]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress);
+}
