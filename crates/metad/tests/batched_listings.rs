@@ -4,7 +4,7 @@ mod cluster;
 
 use base::GroupId;
 use cluster::{Cluster, Plan, files::create_request, mkdirs_request, refused};
-use proto::{clover::admin as a, exception, hdfs as p, protocol};
+use proto::{exception, hdfs as p, protocol};
 use rpc::{CallError, Client};
 use std::collections::BTreeMap;
 
@@ -31,8 +31,7 @@ impl Story {
         let (first, active) = limited(Plan::group(2)).in_sync().await;
         let further = Plan::further_group(&first, SECOND, ELEVENTH, 2).await;
         let (second, _) = limited(further).in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-        let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+        first.give_slots(active, SECOND).await;
         let mut of_home: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for number in 0.. {
             let path = format!("/d{number}");

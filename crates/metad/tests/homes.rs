@@ -13,7 +13,7 @@ use cluster::{
 use datad::{DataConfig, DataServer};
 use env::Env;
 use prost::Message;
-use proto::{clover::admin as a, exception, hdfs as p, protocol};
+use proto::{exception, hdfs as p, protocol};
 use rpc::{CallError, Client};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,9 +41,7 @@ impl Two {
     async fn start(of_first: u32, of_second: u32) -> Self {
         let (first, active) = Cluster::in_sync(of_first).await;
         let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, of_second).await.in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-        let given: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
-        assert_eq!(given.slots, 64);
+        assert_eq!(first.give_slots(active, SECOND).await, 64);
         let mut two = Self { first, second, directories: BTreeMap::new() };
         for number in 0.. {
             let path = format!("/d{number}");

@@ -4,7 +4,7 @@ mod cluster;
 
 use base::GroupId;
 use cluster::{Cluster, Plan, files::create_request, mkdirs_request, refusal};
-use proto::{clover::admin as a, hdfs as p, protocol};
+use proto::{hdfs as p, protocol};
 use rpc::{CallError, Client};
 use std::{fmt::Debug, time::Duration};
 
@@ -260,8 +260,7 @@ async fn random_calls_have_the_same_answers_with_two_groups_as_with_one() {
         let one = Cluster::alone().await;
         let (first, active) = Cluster::in_sync(1).await;
         let (second, _) = Plan::further_group(&first, GroupId(2), 11, 1).await.in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: 2 };
-        let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+        first.give_slots(active, GroupId(2)).await;
         let mut dice = Dice(seed);
         for number in 0..CALLS {
             let request = some_request(&mut dice);

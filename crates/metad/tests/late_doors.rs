@@ -5,7 +5,7 @@ mod cluster;
 use base::GroupId;
 use cluster::{Cluster, Plan, files::create_request};
 use group::Order;
-use proto::{clover::admin as a, hdfs as p};
+use proto::hdfs as p;
 use rpc::{CallError, Client};
 use std::time::Duration;
 
@@ -16,8 +16,7 @@ const ELEVENTH: u32 = 11;
 async fn two_homes(of_first: u32, of_second: u32) -> (Cluster, Cluster) {
     let (first, active) = Cluster::in_sync(of_first).await;
     let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, of_second).await.in_sync().await;
-    let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-    let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+    first.give_slots(active, SECOND).await;
     (first, second)
 }
 

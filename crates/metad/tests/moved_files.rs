@@ -8,7 +8,7 @@ use client::{Config, CreateOptions, FileSystem};
 use cluster::{Cluster, Plan, page, until};
 use datad::{DataConfig, DataServer};
 use env::Env;
-use proto::{clover::admin as a, hdfs as p};
+use proto::hdfs as p;
 use std::net::SocketAddr;
 use tempfile::TempDir;
 
@@ -28,8 +28,7 @@ impl Two {
     async fn start(members: u32) -> Self {
         let (first, active) = Cluster::in_sync(members).await;
         let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, members).await.in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-        let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+        first.give_slots(active, SECOND).await;
         let mut found = [None, None];
         for number in 0.. {
             let path = format!("/d{number}");

@@ -102,7 +102,7 @@ impl Cluster {
 }
 
 /// Too few members are in sync at the moment, on a busy machine. Any other error is one.
-async fn be_patient(error: CallError, began: Instant) {
+pub async fn be_patient(error: CallError, began: Instant) {
     let is_passing = error.to_string().contains("RetriableException") && began.elapsed() < PATIENCE;
     assert!(is_passing, "{error}");
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,6 +1,7 @@
 //! Questions and orders of operators.
 
-use super::{Cluster, PATIENCE};
+use super::{Cluster, PATIENCE, calls::be_patient};
+use base::GroupId;
 use env::Env;
 use group::Order;
 use prost::{Message, Name};
@@ -38,6 +39,18 @@ impl Cluster {
         let request = request.encode_to_vec().into();
         let order = metad::prove_order(&known.secret.unwrap(), &challenge, order, request);
         client.call("order", &order).await
+    }
+
+    /// Has the group of this active give half of its slots to another group. Returns the number of slots given.
+    pub async fn give_slots(&self, active: u32, to: GroupId) -> u32 {
+        let request = a::GiveSlotsRequestProto { group: to.0 };
+        let began = Instant::now();
+        loop {
+            match self.order::<_, a::GiveSlotsResponseProto>(active, "giveSlots", &request).await {
+                Ok(given) => return given.slots,
+                Err(error) => be_patient(error, began).await,
+            }
+        }
     }
 
     /// A member's account of its group.

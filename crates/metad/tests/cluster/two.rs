@@ -2,7 +2,6 @@
 
 use super::{Cluster, Plan, until};
 use base::GroupId;
-use proto::clover::admin as a;
 use rpc::Client;
 use std::{net::SocketAddr, time::Duration};
 
@@ -24,8 +23,7 @@ impl Two {
     pub async fn start(members: u32, above: &str) -> Self {
         let (first, active) = Cluster::in_sync(members).await;
         let (second, _) = Plan::further_group(&first, SECOND, ELEVENTH, members).await.in_sync().await;
-        let request = a::GiveSlotsRequestProto { group: SECOND.0 };
-        let _: a::GiveSlotsResponseProto = first.order(active, "giveSlots", &request).await.unwrap();
+        first.give_slots(active, SECOND).await;
         first.mkdirs(active, above).await;
         let mut homes = [None, None];
         let mut directories = 1;
