@@ -1,6 +1,6 @@
 //! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
 
-use crate::{broken::Broken, hints::Hint, map::BlockMap, newcomers::Trial, words::BlockState};
+use crate::{broken::Broken, hints::Hint, map::BlockMap, newcomers::Trial, racks::Spread, words::BlockState};
 use base::BlockId;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -53,7 +53,13 @@ impl BlockMap {
         let mut kept: Vec<u32> = self.places_in_service(slot);
         while kept.len() > wanted {
             let goes = self.superfluous(&kept, hint);
+            let before = self.spread_of(&kept);
             let place = kept.swap_remove(goes);
+            if wanted > 1 && before == Spread::Several && self.spread_of(&kept) != Spread::Several {
+                // The newcomer's replica is the only one on its rack. Until it has shown that it stores blocks, none goes.
+                self.redundancy.undecided.insert(record.id());
+                return;
+            }
             self.redundancy.excess.insert(record.id(), place);
             self.order_deletion(place, record.id(), record.stamp());
         }

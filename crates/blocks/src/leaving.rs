@@ -157,7 +157,8 @@ impl BlockMap {
         let storages = || server.storages.iter().map(|place| self.storages.get(*place));
         if !server.face.alive && server.storages.is_empty() {
             // The blocks of the server are copied from elsewhere. As long as any block lacks replicas, the server may have held its last one.
-            let is_whole = self.redundancy.queue.len() == 0 && self.redundancy.pending.len() == 0;
+            let queue = &self.redundancy.queue;
+            let is_whole = queue.len() == queue.misplaced_count() && self.redundancy.pending.len() == 0;
             return is_whole && self.are_all_sure();
         }
         let is_known = |storage: &Storage| !storage.stale && !storage.is_incomplete;

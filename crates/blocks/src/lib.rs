@@ -70,6 +70,7 @@ mod safe_mode;
 mod seen;
 mod servers;
 mod service;
+mod spread;
 mod stats;
 mod storage;
 mod sweep;

@@ -43,6 +43,8 @@ pub struct BlockMap {
     /// Some storage or report waits for the sweeper.
     pub(crate) sweep_is_awaited: bool,
     pub(crate) racks: Racks,
+    /// There are servers in service on more than one rack, as of the last tick.
+    pub(crate) has_racks: bool,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
     pub(crate) last_allocated: LastAllocated,
@@ -111,6 +113,7 @@ impl BlockMap {
             sweeper: Sweeper::default(),
             sweep_is_awaited: false,
             racks: Racks::new(&config.racks),
+            has_racks: false,
             random: Random::new(seed),
             counts: Counts::default(),
             last_allocated: LastAllocated::default(),

@@ -57,6 +57,7 @@ impl BlockMap {
             }
             None => self.servers.add(new_face(registration, rack, now), session),
         };
+        self.note_rack(index);
         if !self.servers.get(index).face.alive {
             self.servers.set_alive(index, true);
             let registration = self.servers.get(index).face.registration.clone();
@@ -284,8 +285,7 @@ impl BlockMap {
             return Err(ServerError::TooManyStorages { limit: MAX_STORAGES });
         }
         let report = StorageReport { id: id.into(), storage_type, ..Default::default() };
-        let owner = self.servers.get(server);
-        let place = self.storages.add(server, owner.trial, owner.face.admin_state, report);
+        let place = self.storages.add(server, self.servers.get(server), report);
         self.servers.get_mut(server).storages.push(place);
         Ok(place)
     }

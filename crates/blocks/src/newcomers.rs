@@ -156,7 +156,7 @@ impl BlockMap {
         }
     }
 
-    fn doubt(&mut self, server: u32) {
+    pub(crate) fn doubt(&mut self, server: u32) {
         self.set_trial(server, Trial::Doubted);
         self.events.doubted.push(self.servers.get(server).face.registration.transfer_address());
         self.look_at_all_blocks();
@@ -267,6 +267,7 @@ impl BlockMap {
             favoured: Vec::new(),
             existing: Vec::new(),
             policy: StoragePolicy::in_force(0),
+            avoided_rack: None,
             is_new_block: false,
         };
         let targets = self.choose(wish, now);

@@ -50,6 +50,8 @@ pub struct Wish {
     /// Places that the block has already.
     pub existing: Vec<u32>,
     pub policy: &'static StoragePolicy,
+    /// The number of a rack that has enough replicas.
+    pub avoided_rack: Option<u32>,
     /// A block that is being written, not a copy of one that is there.
     pub is_new_block: bool,
 }
@@ -93,6 +95,7 @@ impl BlockMap {
             favoured: placement.favoured.iter().filter_map(|name| self.server_named(name)).collect(),
             existing,
             policy: StoragePolicy::in_force(placement.storage_policy),
+            avoided_rack: None,
             is_new_block: true,
         };
         if placement.avoid_writer
@@ -269,7 +272,9 @@ impl BlockMap {
         if wish.block.is_some_and(is_to_delete) {
             return false;
         }
-        if self.servers.get(server).trial == Trial::Doubted {
+        if self.servers.get(server).trial == Trial::Doubted
+            || wish.avoided_rack == Some(self.servers.get(server).rack)
+        {
             return false;
         }
         let may_take = face.alive && face.admin_state.is_in_service();

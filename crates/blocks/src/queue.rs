@@ -1,4 +1,4 @@
-//! Blocks with too few replicas, the most endangered first.
+//! Blocks with too few replicas, the most endangered first, and blocks with all replicas on one rack.
 
 use base::BlockId;
 use std::{collections::BTreeSet, ops::Bound};
@@ -11,13 +11,16 @@ pub enum Priority {
     /// Less than a third of the replicas wanted.
     VeryLow,
     Low,
+    /// As many replicas as are wanted, but all on one rack.
+    Misplaced,
     /// No undamaged replica on a live server: nothing to copy from.
     Lost,
 }
 
 /// The levels of blocks that can be copied.
-const WORKED_ON: [Priority; 3] = [Priority::Highest, Priority::VeryLow, Priority::Low];
-const LEVELS: [Priority; 4] = [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::Lost];
+const WORKED_ON: [Priority; 4] = [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::Misplaced];
+const LEVELS: [Priority; 5] =
+    [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::Misplaced, Priority::Lost];
 
 impl Priority {
     pub fn of(live: usize, superfluous: usize, wanted: usize) -> Self {
@@ -86,6 +89,10 @@ impl Queue {
     /// The blocks in the queue that are not lost, the most endangered first.
     pub fn endangered(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.levels[..Priority::Lost as usize].iter().flatten().copied()
+    }
+
+    pub fn misplaced_count(&self) -> usize {
+        self.levels[Priority::Misplaced as usize].len()
     }
 
     pub fn lost_count(&self) -> usize {

@@ -1,4 +1,4 @@
-//! The rack of each host.
+//! The rack of each host, and the racks of several.
 
 use crate::server::DEFAULT_RACK;
 use std::{collections::BTreeMap, sync::Arc};
@@ -6,12 +6,20 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Racks {
     table: BTreeMap<String, Arc<str>>,
     default: Arc<str>,
+    /// The racks that servers have been on, with a number for each.
+    numbers: BTreeMap<Arc<str>, u32>,
 }
 
 impl Racks {
     pub fn new(table: &BTreeMap<String, String>) -> Self {
         let table = table.iter().map(|(host, rack)| (host.clone(), Arc::from(normal(rack)))).collect();
-        Self { table, default: DEFAULT_RACK.into() }
+        Self { table, default: DEFAULT_RACK.into(), numbers: BTreeMap::new() }
+    }
+
+    /// A number for the rack, the same each time.
+    pub fn number(&mut self, rack: &Arc<str>) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(rack.clone()).or_insert(next)
     }
 
     /// The rack of the first of these names that the table has.
@@ -23,4 +31,25 @@ impl Racks {
 /// A network location begins with one slash and does not end with one.
 fn normal(rack: &str) -> String {
     format!("/{}", rack.trim_matches('/'))
+}
+
+/// The racks on which some replicas of a block are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    #[default]
+    Nowhere,
+    /// All on the rack of this number.
+    On(u32),
+    Several,
+}
+
+impl Spread {
+    /// A further replica is on this rack.
+    pub fn add(&mut self, rack: u32) {
+        *self = match *self {
+            Self::Nowhere => Self::On(rack),
+            Self::On(other) if other == rack => Self::On(rack),
+            _ => Self::Several,
+        };
+    }
 }

@@ -7,6 +7,7 @@ use crate::{
     newcomers::Trial,
     placement::Wish,
     queue::Priority,
+    racks::Spread,
     servers::Order,
     storage::PROMISE_ROLL_MS,
     words::BlockState,
@@ -42,6 +43,8 @@ pub struct Count {
     pub is_on_leaving: bool,
     /// A replica in service is on a storage whose contents are not surely known.
     pub stale: bool,
+    /// The racks of the live replicas, and of good ones in maintenance.
+    pub spread: Spread,
     /// A replica in service is on a newcomer that may still show that it stores it.
     pub on_trial: bool,
 }
@@ -90,10 +93,14 @@ impl BlockMap {
                 continue;
             } else if state.is_in_service() {
                 count.live += 1;
+                count.spread.add(storage.rack);
                 count.proved += usize::from(storage.trial == Trial::Passed);
                 count.believed += usize::from(storage.trial.is_believed());
             } else {
-                count.maintained += usize::from(state.is_maintenance());
+                if state.is_maintenance() {
+                    count.maintained += 1;
+                    count.spread.add(storage.rack);
+                }
                 let is_sure = storage.is_away || !storage.stale;
                 count.maintained_surely += usize::from(state.is_maintenance() && is_sure);
                 count.leaving += usize::from(state.is_leaving() && storage.is_present());
@@ -143,11 +150,12 @@ impl BlockMap {
         self.note_need(slot, &count);
         if count.live + self.redundancy.pending.servers(id).len() < self.needed_in_service(slot, &count) {
             let others = count.excess + count.leaving + count.decommissioned + count.maintained;
-            self.redundancy.queue.put(id, Priority::of(count.live, others, wanted));
-            self.arena.record_mut(slot).set_queued(true);
-            return;
+            return self.enqueue(slot, Priority::of(count.live, others, wanted));
         }
-        self.dequeue(slot);
+        match self.is_misplaced(slot, &count) {
+            true => self.enqueue(slot, Priority::Misplaced),
+            false => self.dequeue(slot),
+        }
         if count.live < wanted || (count.live == wanted && count.corrupt == 0) {
             self.redundancy.hints.forget(id);
             return;
@@ -160,6 +168,11 @@ impl BlockMap {
         self.delete_corrupt(slot);
         let hint = self.redundancy.hints.take(id);
         self.trim(slot, wanted, hint);
+    }
+
+    fn enqueue(&mut self, slot: u32, priority: Priority) {
+        self.redundancy.queue.put(self.arena.record(slot).id(), priority);
+        self.arena.record_mut(slot).set_queued(true);
     }
 
     fn dequeue(&mut self, slot: u32) {
@@ -190,6 +203,7 @@ impl BlockMap {
         self.latest = now;
         self.find_dead_servers(now);
         self.mean_xceivers = self.servers.mean_xceivers();
+        self.mind_racks();
         self.check_safe_mode(now);
         for id in self.redundancy.pending.overdue(now) {
             self.evaluate_id(id);
@@ -237,6 +251,11 @@ impl BlockMap {
         let pending = self.redundancy.pending.servers(id).to_vec();
         let count = self.count(slot);
         let missing = self.needed_in_service(slot, &count).saturating_sub(count.live + pending.len());
+        // A block that has enough replicas is in the queue because they are all on one rack.
+        let crowded_rack = match count.spread {
+            Spread::On(rack) if missing == 0 => Some(rack),
+            _ => None,
+        };
         let held: Vec<u32> =
             self.arena.places(slot).iter().filter(|place| self.storages.is_live(*place)).collect();
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
@@ -244,7 +263,8 @@ impl BlockMap {
         excluded.extend(self.newcomers.awaits_sample(id));
         let wish = Wish {
             block: Some(id),
-            count: missing,
+            count: missing + usize::from(crowded_rack.is_some()),
+            avoided_rack: crowded_rack,
             block_size: self.arena.record(slot).length(),
             writer: None,
             excluded,

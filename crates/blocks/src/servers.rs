@@ -39,6 +39,8 @@ pub struct Server {
     pub session: SessionKey,
     /// The latest connection on which it has reported in this session. See [`crate::late_words`].
     pub reports_on: u64,
+    /// The number of its rack.
+    pub rack: u32,
     /// Whether it is a newcomer, and what it claims as long as it is one.
     pub trial: Trial,
     pub claims: Claims,
@@ -163,6 +165,7 @@ impl Servers {
             face: Arc::new(face),
             session,
             reports_on: 0,
+            rack: 0,
             trial: Trial::default(),
             claims: Claims::default(),
             storages: Vec::new(),

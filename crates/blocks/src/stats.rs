@@ -34,10 +34,12 @@ pub struct Stats {
     pub block_pool_used: u64,
     pub blocks: u64,
     pub under_construction: u64,
-    /// Blocks that should have more replicas, the lost ones included.
+    /// Blocks that should have more replicas, the lost and the misplaced ones included.
     pub under_replicated: u64,
     /// The number of these blocks that have one replica left, of several wanted.
     pub most_endangered: u64,
+    /// Blocks with as many replicas as are wanted, all of them on one rack though there are others.
+    pub misplaced: u64,
     /// Blocks with a damaged replica.
     pub corrupt: u64,
     /// Blocks without any good replica on a live server.
@@ -115,6 +117,7 @@ impl BlockMap {
             under_construction: self.constructions.len() as u64,
             under_replicated: self.redundancy.queue.len() as u64,
             most_endangered: self.redundancy.queue.most_endangered_count() as u64,
+            misplaced: self.redundancy.queue.misplaced_count() as u64,
             corrupt: self.redundancy.corrupt.iter().count() as u64,
             missing: self.redundancy.queue.lost_count() as u64,
             missing_with_replication_one: self.lost_with_replication_one(),

@@ -10,6 +10,7 @@ use crate::{
     lap::Lap,
     newcomers::Trial,
     server::{StorageReport, StorageState},
+    servers::Server,
 };
 use base::AdminState;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub enum Life {
 pub struct Storage {
     /// Index of the server that it belongs to.
     pub server: u32,
+    /// The number of its server's rack.
+    pub rack: u32,
     /// The trial of its server, which the storage shares.
     pub trial: Trial,
     /// The admin state of its server, which the storage shares.
@@ -162,11 +165,13 @@ impl Storages {
         self.get(index).is_live()
     }
 
-    pub fn add(&mut self, server: u32, trial: Trial, admin_state: AdminState, report: StorageReport) -> u32 {
+    /// A storage of the server with this index.
+    pub fn add(&mut self, index: u32, server: &Server, report: StorageReport) -> u32 {
         let storage = Storage {
-            server,
-            trial,
-            admin_state,
+            server: index,
+            rack: server.rack,
+            trial: server.trial,
+            admin_state: server.face.admin_state,
             is_away: false,
             report,
             life: Life::Live,

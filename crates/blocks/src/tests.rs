@@ -22,6 +22,7 @@ mod policies;
 mod random;
 mod random_orders;
 mod reconsidered;
+mod spread;
 mod standby;
 mod starting;
 mod takeover;

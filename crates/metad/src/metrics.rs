@@ -183,7 +183,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 30] = [
+        let gauges: [Line; 31] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -237,7 +237,16 @@ impl Collector for Numbers {
             ("clover_capacity_bytes", "Capacity of the data servers in service", stats.capacity),
             ("clover_used_bytes", "Bytes used by blocks", stats.dfs_used),
             ("clover_remaining_bytes", "Bytes free for blocks", stats.remaining),
-            ("clover_blocks_under_replicated", "Blocks with too few replicas", stats.under_replicated),
+            (
+                "clover_blocks_under_replicated",
+                "Blocks with too few replicas, or with all of them on one rack",
+                stats.under_replicated,
+            ),
+            (
+                "clover_blocks_misplaced",
+                "Blocks with enough replicas, all of them on one rack though there are others",
+                stats.misplaced,
+            ),
             ("clover_blocks_corrupt", "Blocks whose replicas are all damaged", stats.corrupt),
             ("clover_blocks_missing", "Blocks without a replica", stats.missing),
             (

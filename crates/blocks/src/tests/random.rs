@@ -245,6 +245,8 @@ impl Run {
             let really: Vec<u16> = really.collect();
             assert_eq!(self.cluster.holders(*id), really, "block {id} is where the map says");
             assert_eq!(really.len(), usize::from((*replication).min(SERVERS)), "block {id} on {really:?}");
+            let racks: BTreeSet<u16> = really.iter().map(|server| server.div_ceil(2)).collect();
+            assert!(racks.len() > 1 || *replication == 1, "block {id} is on one rack: {really:?}");
         }
         let stored: usize = self.world.disks.values().map(BTreeSet::len).sum();
         let wanted: usize = self.world.blocks.values().map(|replication| usize::from(*replication)).sum();

@@ -52,7 +52,9 @@ struct Run {
 
 impl Run {
     fn new(seed: u64, mode: Mode) -> Self {
-        let mut config = Config { pending_timeout_ms: 2_000, ..config() };
+        // Half of the histories are played on two racks.
+        let places = if seed.is_multiple_of(2) { config() } else { racks(SERVERS) };
+        let mut config = Config { pending_timeout_ms: 2_000, ..places };
         if mode.admin {
             config.default_replication = 1 + (seed % 3) as u16;
             config.maintenance_replication = (seed / 3 % 3) as u16;
@@ -278,6 +280,10 @@ impl Run {
                 self.cluster.map.replicas(BlockId(id)),
                 self.story()
             );
+            let rack = |server: &u16| self.cluster.map.server(&uuid(*server)).unwrap().rack.clone();
+            let racks: BTreeSet<_> = sure.iter().map(rack).collect();
+            let wanted_racks = if self.cluster.map.servers.rack_count() > 1 { wanted.min(2) } else { 1 };
+            assert!(racks.len() >= wanted_racks, "block {id} is on {sure:?}\n{}", self.story());
         }
         if self.mode.admin {
             self.all_may_go();

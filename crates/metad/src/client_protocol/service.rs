@@ -57,8 +57,7 @@ pub fn get_fs_replicated_block_stats(core: &Arc<Core>, call: Call, reply: Replie
         blocks_in_future: stats.future_bytes,
         pending_deletion_blocks: stats.pending_deletions,
         highest_prio_low_redundancy_blocks: Some(stats.most_endangered),
-        // Racks are minded when a replica is placed, never afterwards.
-        badly_distributed_blocks: Some(0),
+        badly_distributed_blocks: Some(stats.misplaced),
     });
 }
 
