@@ -3,8 +3,13 @@
 use crate::server::DEFAULT_RACK;
 use std::{collections::BTreeMap, sync::Arc};
 
+/// Hosts whose racks are learned at most: most are clients, and any host may be one.
+const LEARNED_MAX: usize = 200_000;
+
 pub struct Racks {
     table: BTreeMap<String, Arc<str>>,
+    /// Racks that a script has told.
+    learned: BTreeMap<String, Arc<str>>,
     default: Arc<str>,
     /// The racks that servers have been on, with a number for each.
     numbers: BTreeMap<Arc<str>, u32>,
@@ -13,7 +18,7 @@ pub struct Racks {
 impl Racks {
     pub fn new(table: &BTreeMap<String, String>) -> Self {
         let table = table.iter().map(|(host, rack)| (host.clone(), Arc::from(normal(rack)))).collect();
-        Self { table, default: DEFAULT_RACK.into(), numbers: BTreeMap::new() }
+        Self { table, learned: BTreeMap::new(), default: DEFAULT_RACK.into(), numbers: BTreeMap::new() }
     }
 
     /// A number for the rack, the same each time.
@@ -22,9 +27,18 @@ impl Racks {
         *self.numbers.entry(rack.clone()).or_insert(next)
     }
 
-    /// The rack of the first of these names that the table has.
+    /// The rack of the first of these names that the table has; else of the first whose rack was learned.
     pub fn of(&self, names: &[&str]) -> Arc<str> {
-        names.iter().find_map(|name| self.table.get(*name)).unwrap_or(&self.default).clone()
+        let in_table = names.iter().find_map(|name| self.table.get(*name));
+        let known = in_table.or_else(|| names.iter().find_map(|name| self.learned.get(*name)));
+        known.unwrap_or(&self.default).clone()
+    }
+
+    /// The rack of a host was found out.
+    pub fn learn(&mut self, host: &str, rack: &str) {
+        if self.learned.len() < LEARNED_MAX || self.learned.contains_key(host) {
+            self.learned.insert(host.to_owned(), normal(rack).into());
+        }
     }
 }
 

@@ -31,6 +31,20 @@ impl BlockMap {
         spread
     }
 
+    /// The rack of a host was found out. The table of the configuration goes before it. Data servers there that have registered already
+    /// are on this rack from now on.
+    pub fn learn_rack(&mut self, host: &str, rack: &str) {
+        self.racks.learn(host, rack);
+        for index in self.servers.on_host(host).to_vec() {
+            let registration = self.servers.get(index).face.registration.clone();
+            let rack = self.racks.of(&[&registration.ip, &registration.host_name]);
+            if self.servers.get(index).face.rack != rack {
+                self.servers.rename(index, (*registration).clone(), rack);
+                self.note_rack(index);
+            }
+        }
+    }
+
     /// The server is on the rack that its registration has led to. Its replicas are looked at if it was on another one before.
     pub(crate) fn note_rack(&mut self, index: u32) {
         let rack = self.racks.number(&self.servers.get(index).face.rack);

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod disk;
 pub mod local_disk;
+pub mod program;
 pub mod pulse;
 pub mod random;
 pub mod starvation;

@@ -1,6 +1,6 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
-use crate::{user_groups::UserGroupsConfig, watch::LastResort};
+use crate::{racks::RackScript, user_groups::UserGroupsConfig, watch::LastResort};
 use base::{GroupId, Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
@@ -38,6 +38,8 @@ pub struct MetaConfig {
     pub excluded_data_servers_file: Option<PathBuf>,
     /// Hosts and their racks; a host that is not named is in `/default-rack`.
     pub racks: Vec<(String, String)>,
+    /// The script that tells the racks of the others.
+    pub rack_script: Option<RackScript>,
     /// The source of users' groups.
     pub user_groups: UserGroupsConfig,
     /// The file of the audit log; `None` if none is written.
@@ -63,6 +65,7 @@ impl MetaConfig {
             data_servers_file: None,
             excluded_data_servers_file: None,
             racks: Vec::new(),
+            rack_script: None,
             user_groups: UserGroupsConfig::default(),
             audit_log: None,
             group: GroupConfig::default(),

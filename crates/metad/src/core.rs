@@ -16,6 +16,7 @@ use crate::{
     partition::Partition,
     peers::Secret,
     post::Ways,
+    racks::Racks,
     user_groups::UserGroups,
     walks::Walks,
     watch::Threads,
@@ -46,6 +47,8 @@ pub struct Core {
     pub ways: Option<Arc<Ways>>,
     /// The data servers that may take part.
     pub admission: Admission,
+    /// The racks of hosts, as a script tells them.
+    pub racks: Racks,
     /// The groups of users.
     pub user_groups: Arc<UserGroups>,
     /// None: calls leave no trace.
@@ -102,6 +105,7 @@ impl Core {
                 config.data_servers_file.clone(),
                 config.excluded_data_servers_file.clone(),
             ),
+            racks: Racks::new(config.rack_script.clone()),
             user_groups: Arc::new(UserGroups::new(&config.user_groups)),
             audit: config.audit_log.clone().map(AuditLog::new),
             challenges: Challenges::new(&env),

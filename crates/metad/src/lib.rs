@@ -41,6 +41,7 @@ pub mod peers;
 mod points;
 mod post;
 mod protocols;
+mod racks;
 mod recover;
 mod refresh_protocols;
 mod renew;
@@ -63,6 +64,7 @@ pub use format::{ClusterError, FormatError, ONE_COPY, format, found_group, join,
 pub use group::EpochStart;
 pub use make_group::{BEFORE as COORDINATOR_BEFORE, MakeGroupError, make_group};
 pub use member::{GroupMember, Standing};
+pub use racks::RackScript;
 pub use recover::RecoverError;
 pub use run::{RunError, run};
 pub use server::{MetaServer, StartError};

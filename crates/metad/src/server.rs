@@ -214,6 +214,17 @@ impl MetaServer {
         ];
 
         threads.push(watcher);
+        if core.racks.has_script() {
+            threads.push(helper("meta-racks", {
+                let (core, stop) = (core.clone(), stop.clone());
+                Box::new(move || {
+                    core.racks.run(&core.env, &stop, |racks| {
+                        let mut map = core.partition.blocks.lock();
+                        racks.iter().for_each(|(host, rack)| map.learn_rack(&host.to_string(), rack));
+                    });
+                })
+            }));
+        }
         if core.audit.is_some() {
             threads.push(helper("meta-audit", {
                 let (core, stop) = (core.clone(), stop.clone());

@@ -5,16 +5,20 @@
 //! while an operation is served.
 
 use base::{Caller, Moment, caller::Authentication};
+use env::program;
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
+/// The system's answer is waited for so long. A directory service may be slow, or away.
+const ID_LIMIT: Duration = Duration::from_secs(30);
+const ID_BYTES_MAX: u64 = 1 << 20;
 /// Users remembered at most: names come from the network.
 const USER_COUNT_MAX: usize = 10_000;
 
@@ -143,11 +147,16 @@ fn ask_system(user: &str) -> Vec<Arc<str>> {
         return Vec::new();
     }
     // Primary group first, as `id -gn` and `id -Gn` print it.
-    match Command::new("id").args(["-Gn", "--", user]).output() {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).split_whitespace().map(Arc::from).collect()
+    let args = ["-Gn", "--", user].map(str::to_owned);
+    match program::ask("id", &args, ID_LIMIT, ID_BYTES_MAX) {
+        Ok(answer) if answer.has_succeeded => {
+            String::from_utf8_lossy(&answer.output).split_whitespace().map(Arc::from).collect()
         }
-        _ => Vec::new(),
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            tracing::error!(user, %error, "the system was asked for the groups of a user, and did not answer");
+            Vec::new()
+        }
     }
 }
 

@@ -99,7 +99,7 @@ const KNOWN: &[(&str, Advice)] = &[
         "dfs.namenode.hosts.provider.classname",
         Instead("a list of data servers in JSON is known by its first character"),
     ),
-    ("net.topology.", Instead("the table `[racks]`, from host to rack")),
+    ("net.topology.", Instead("the table `[racks]`, from host to rack, or `rack_script`")),
     ("dfs.namenode.gc.", Instead(NO_JVM)),
     ("dfs.webhdfs.", NotYet("there is no WebHDFS")),
     ("dfs.http.policy", NotYet("there is no HTTPS")),

@@ -7,9 +7,9 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
-use metad::{CallLimits, FileDefaults, MetaConfig, UserGroupsConfig};
+use metad::{CallLimits, FileDefaults, MetaConfig, RackScript, UserGroupsConfig};
 use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 const ANY: u64 = i64::MAX as u64;
 
@@ -118,8 +118,23 @@ pub const KEYS: &[Key] = &[
     Key { name: "excluded_data_servers_file", hadoop: Some(("dfs.hosts.exclude", Same)), kind: Text, default: "",
         help: "A file with the hosts or addresses of the data servers that are to be decommissioned; empty for none." },
     Key { name: "racks", hadoop: None, kind: Table, default: "",
-        help: "Racks of data servers by host name or address; others are in /default-rack." },
+        help: "Racks of data servers by host name or address; those of other hosts are asked of the script, if there is one." },
+    Key { name: "rack_script", hadoop: Some(("net.topology.script.file.name", Same)), kind: Text, default: "",
+        help: "A program that is given addresses and prints the rack of each; empty for none. A host without a rack is in /default-rack." },
+    Key { name: "rack_script_args_max", hadoop: Some(("net.topology.script.number.args", Same)), kind: Integer { min: 1, max: 10_000 }, default: "100",
+        help: "Addresses that the script is given at once at most." },
+    Key { name: "rack_script_limit_ms", hadoop: None, kind: Milliseconds { min: 100, max: 600_000 }, default: "10s",
+        help: "A run of the script that takes longer is ended, and has failed." },
 ];
+
+fn rack_script(settings: &Settings) -> Option<RackScript> {
+    let program = settings.text("rack_script").to_owned();
+    (!program.is_empty()).then(|| RackScript {
+        program,
+        args_max: settings.number("rack_script_args_max") as usize,
+        limit: Duration::from_millis(settings.number("rack_script_limit_ms")),
+    })
+}
 
 /// The configuration of a metadata server from the settings.
 pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
@@ -233,6 +248,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             .filter(|file| !file.is_empty())
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
+        rack_script: rack_script(settings),
         user_groups: UserGroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
         audit_log: Some(settings.text("audit_log")).filter(|path| !path.is_empty()).map(PathBuf::from),
         group: group::config(settings)?,

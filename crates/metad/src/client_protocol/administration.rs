@@ -100,7 +100,7 @@ pub fn restore_failed_storage(core: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::RestoreFailedStorageResponseProto { result: false });
 }
 
-/// Reads again which data servers may take part, and which are to leave service. Every member has a list of its own.
+/// Reads again which data servers may take part, and which are to leave service, and asks anew for their racks. Every member has a list of its own.
 pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::RefreshNodesRequestProto>(&call, reply) else { return };
     if let Err(error) = require_superuser(core, &call, Privileged::RefreshNodes) {
@@ -111,6 +111,7 @@ pub fn refresh_nodes(core: &Arc<Core>, call: Call, reply: Replier) {
     std::thread::spawn(move || match core.admission.reread(&*core.env.disk) {
         Ok(()) => {
             orders::give_all(&core);
+            orders::ask_for_racks(&core);
             tracing::info!(user = %call.caller, "the lists of data servers were read again");
             reply.ok(&p::RefreshNodesResponseProto {});
         }

@@ -70,6 +70,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             Way::Nowhere => return reply.fs_error(&core.partition.group_facts().too_few()),
         }
     }
+    core.racks.note(call.origin.address, || core.moment());
     let caller = core.user_groups.renewed(call.caller, || core.moment());
     let call = Call { caller, ..call };
     match call.method {

@@ -10,7 +10,7 @@ use blocks::{
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
 use rpc::{Call, Replier};
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 impl DatanodeSide {
     pub(super) fn version_request(&self, reply: Replier) {
@@ -18,7 +18,19 @@ impl DatanodeSide {
         reply.ok(&p::VersionResponseProto { info: wire::namespace_info(&self.core.cluster, is_active) });
     }
 
-    pub(super) fn register(&self, call: &Call, reply: Replier) {
+    pub(super) fn register(self: &Arc<Self>, call: Call, reply: Replier) {
+        if !self.core.racks.has_script() {
+            return self.register_now(&call, reply);
+        }
+        // A script runs, for as long as that takes.
+        let side = self.clone();
+        tokio::task::spawn_blocking(move || {
+            side.core.racks.ask(call.peer.ip());
+            side.register_now(&call, reply);
+        });
+    }
+
+    fn register_now(&self, call: &Call, reply: Replier) {
         let Some((request, reply)) = decode::<d::RegisterDatanodeRequestProto>(call, reply) else { return };
         match self.try_register(call, request.registration) {
             Ok(registration) => reply.ok(&d::RegisterDatanodeResponseProto { registration }),

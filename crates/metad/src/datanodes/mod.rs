@@ -55,7 +55,7 @@ impl DatanodeSide {
     pub fn call(self: &Arc<Self>, call: Call, reply: Replier) {
         match call.method {
             "versionRequest" => self.version_request(reply),
-            "registerDatanode" => self.register(&call, reply),
+            "registerDatanode" => self.register(call, reply),
             "sendHeartbeat" => self.heartbeat(&call, reply),
             "sendLifeline" => self.lifeline(&call, reply),
             "blockReport" => self.block_report(&call, reply),

@@ -1,4 +1,4 @@
-//! Orders of an operator for data servers, on their way to the block map.
+//! What an operator orders of data servers, or says of them, on its way to the block map.
 
 use crate::core::Core;
 use ::blocks::{AdminOrder, DataServer, ServerFilter};
@@ -21,6 +21,12 @@ pub fn give_all(core: &Core) {
             give(core, &server, order);
         }
     }
+}
+
+/// Asks the script anew for the racks of all data servers.
+pub fn ask_for_racks(core: &Core) {
+    let servers = core.partition.blocks.lock().servers(ServerFilter::All);
+    core.racks.refresh(servers.iter().filter_map(|server| server.registration.ip.parse().ok()));
 }
 
 /// The data server is to obey this order from now on.

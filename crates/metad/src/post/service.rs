@@ -164,6 +164,7 @@ fn carry_out_all(turn: &mut Turn<'_>, from: GroupId, messages: &[Message], reply
 fn locate(core: &Core, request: &PostRequestProto) -> Vec<Bytes> {
     let partition = &core.partition;
     let now = partition.moment();
+    core.racks.note(request.host.as_deref().and_then(|host| host.parse().ok()), || now);
     let reader = Reader { host: request.host.as_deref() };
     let map = partition.blocks.lock();
     let located = request.blocks.iter().map(|id| {

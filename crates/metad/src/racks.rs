@@ -1,0 +1,291 @@
+//! The racks of hosts, as a script of the operator tells them: Hadoop's `net.topology.script.file.name`.
+//!
+//! The script is given addresses and prints a rack for each. One thread runs it, for all the hosts that are waited for
+//! at that moment, so that a thousand data servers which register at once cost a few runs. A data server's rack is asked
+//! for at each of its registrations, which waits for the answer. A client's is asked for when it is first heard of, and
+//! nobody waits: until the answer is there, it counts as a host on the default rack.
+
+use base::Moment;
+use env::{Env, program, pulse};
+use parking_lot::{Condvar, Mutex};
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Sender, channel},
+    },
+    time::Duration,
+};
+
+/// The configuration of the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RackScript {
+    pub program: String,
+    /// Addresses that it is given at once at most; `net.topology.script.number.args`.
+    pub args_max: usize,
+    /// A run that takes longer has failed.
+    pub limit: Duration,
+}
+
+/// Hosts that wait for a run at most. Clients come from anywhere.
+const WAITING_MAX: usize = 100_000;
+/// Hosts that were asked for and are remembered. Beyond this many, all are asked for anew.
+const ASKED_MAX: usize = 100_000;
+/// After a run that has failed, the clients' hosts are not asked for again for so long.
+const RETRY_MS: u64 = 60_000;
+/// The longest name of a rack.
+const RACK_BYTES_MAX: usize = 255;
+/// How often the thread shows that it lives.
+const PERIOD: Duration = Duration::from_secs(1);
+
+pub struct Racks {
+    script: Option<RackScript>,
+    state: Mutex<State>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The hosts that the script is to be asked for, and who waits for the answer.
+    waiting: BTreeMap<IpAddr, Vec<Sender<()>>>,
+    /// Clients' hosts that were asked for, and when they may be asked for again.
+    asked: HashMap<IpAddr, Option<Moment>>,
+    is_over: bool,
+}
+
+impl Racks {
+    pub fn new(script: Option<RackScript>) -> Self {
+        Self { script, state: Mutex::default(), rung: Condvar::new() }
+    }
+
+    /// Racks are asked for: somebody has to call [`Racks::run`].
+    pub fn has_script(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// A client speaks from this host.
+    pub fn note(&self, host: Option<IpAddr>, now: impl FnOnce() -> Moment) {
+        let (Some(_), Some(host)) = (&self.script, host) else { return };
+        let mut state = self.state.lock();
+        match state.asked.get(&host) {
+            Some(None) => return,
+            Some(Some(again)) if now() < *again => return,
+            _ => {}
+        }
+        if state.asked.len() >= ASKED_MAX {
+            state.asked.clear();
+        }
+        state.asked.insert(host, None);
+        if state.waiting.len() < WAITING_MAX {
+            state.waiting.entry(host).or_default();
+            self.rung.notify_one();
+        }
+    }
+
+    /// Waits until the script was asked for the rack of this data server, whether it has answered or not.
+    pub fn ask(&self, host: IpAddr) {
+        if self.script.is_none() {
+            return;
+        }
+        let (sender, answered) = channel::<()>();
+        let mut state = self.state.lock();
+        if state.is_over {
+            return;
+        }
+        state.waiting.entry(host).or_default().push(sender);
+        self.rung.notify_one();
+        drop(state);
+        // The sender is dropped when the script was asked, and when it never will be.
+        let _ = answered.recv();
+    }
+
+    /// Asks for the racks of these hosts anew, and of clients when they are heard next. Nobody waits.
+    pub fn refresh(&self, hosts: impl IntoIterator<Item = IpAddr>) {
+        if self.script.is_none() {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.asked.clear();
+        for host in hosts {
+            state.waiting.entry(host).or_default();
+        }
+        self.rung.notify_one();
+    }
+
+    /// The next hosts to ask for.
+    fn next(&self, count_max: usize) -> Vec<(IpAddr, Vec<Sender<()>>)> {
+        let mut state = self.state.lock();
+        if state.waiting.is_empty() {
+            self.rung.wait_for(&mut state, PERIOD);
+        }
+        // Data servers wait for the answer, so they go before clients.
+        let mut hosts: Vec<IpAddr> = state.waiting.keys().copied().collect();
+        hosts.sort_by_key(|host| state.waiting[host].is_empty());
+        hosts.truncate(count_max);
+        hosts.into_iter().map(|host| (host, state.waiting.remove(&host).unwrap_or_default())).collect()
+    }
+
+    /// Nobody asks the script any more. Data servers that wait for it are let go.
+    fn end(&self) {
+        let mut state = self.state.lock();
+        state.is_over = true;
+        state.waiting.clear();
+    }
+
+    /// The run for these hosts has failed.
+    fn ask_again_later(&self, hosts: &[IpAddr], now: Moment) {
+        let mut state = self.state.lock();
+        for host in hosts {
+            if let Some(again) = state.asked.get_mut(host) {
+                *again = Some(now.plus_ms(RETRY_MS));
+            }
+        }
+    }
+}
+
+impl Racks {
+    /// Runs the script for those who wait, on a thread of its own, until `stop`. `learn` is told what it has found out.
+    pub fn run(&self, env: &Env, stop: &AtomicBool, learn: impl Fn(&[(IpAddr, String)])) {
+        let Some(script) = &self.script else { return };
+        while !stop.load(Ordering::Acquire) {
+            pulse::step();
+            let asked = self.next(script.args_max.max(1));
+            if asked.is_empty() {
+                continue;
+            }
+            let (hosts, waiting): (Vec<IpAddr>, Vec<_>) = asked.into_iter().unzip();
+            match racks_of(script, &hosts) {
+                Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
+                Err(error) => {
+                    let first = hosts.first().map(ToString::to_string).unwrap_or_default();
+                    tracing::error!(
+                        script = script.program, hosts = hosts.len(), first, %error,
+                        "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
+                    );
+                    self.ask_again_later(&hosts, env.clock.moment());
+                }
+            }
+            drop(waiting);
+        }
+        self.end();
+    }
+}
+
+/// One rack for each host, in their order.
+fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, String> {
+    let args: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+    let bytes_max = (hosts.len() * (RACK_BYTES_MAX + 2)) as u64;
+    let answer =
+        program::ask(&script.program, &args, script.limit, bytes_max).map_err(|error| error.to_string())?;
+    if !answer.has_succeeded {
+        return Err("it has ended with an error".into());
+    }
+    let printed = String::from_utf8(answer.output).map_err(|_| "it has not printed UTF-8".to_owned())?;
+    let racks: Vec<&str> = printed.split_whitespace().collect();
+    if racks.len() != hosts.len() {
+        return Err(format!("it has printed {} racks for {} addresses", racks.len(), hosts.len()));
+    }
+    let is_rack = |rack: &str| {
+        rack.len() > 1
+            && rack.len() <= RACK_BYTES_MAX
+            && rack.starts_with('/')
+            && !rack.contains(char::is_control)
+    };
+    match racks.iter().find(|rack| !is_rack(rack)) {
+        Some(bad) => Err(format!("it has printed {bad:?}, which is no rack: a rack begins with a slash")),
+        None => Ok(racks.into_iter().map(str::to_owned).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
+
+    fn script(directory: &Path, lines: &str) -> RackScript {
+        let file = directory.join("racks.sh");
+        fs::write(&file, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        RackScript { program: file.display().to_string(), args_max: 2, limit: Duration::from_secs(60) }
+    }
+
+    fn host(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn a_script_tells_a_rack_for_each_address() {
+        let directory = tempfile::tempdir().unwrap();
+        let told = script(directory.path(), "for host; do echo /rack-${host##*.}; done");
+        assert_eq!(racks_of(&told, &[host(1), host(2)]).unwrap(), ["/rack-1", "/rack-2"]);
+    }
+
+    #[test]
+    fn an_answer_that_means_nothing_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        for (lines, why) in [
+            ("echo /a", "1 racks for 2 addresses"),
+            ("echo /a /b /c", "3 racks for 2 addresses"),
+            ("echo /a b", "which is no rack"),
+            ("echo /a /", "which is no rack"),
+            ("echo /a /b; exit 1", "ended with an error"),
+            ("printf '/a /\\377'", "not printed UTF-8"),
+            ("yes /a", "ended with an error"),
+            ("printf '/a\\001 /b'", "which is no rack"),
+        ] {
+            let error = racks_of(&script(directory.path(), lines), &[host(1), host(2)]).unwrap_err();
+            assert!(error.contains(why), "{lines}: {error}");
+        }
+        let missing =
+            RackScript { program: "/no/such/script".into(), args_max: 1, limit: Duration::from_secs(1) };
+        assert!(racks_of(&missing, &[host(1)]).is_err());
+    }
+
+    #[test]
+    fn a_client_is_asked_for_once_and_again_after_a_failure() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 2, limit: Duration::ZERO }));
+        let now = Moment::from_ms(1_000_000);
+        racks.note(Some(host(1)), || now);
+        racks.note(None, || now);
+        assert_eq!(racks.next(9).len(), 1);
+        racks.note(Some(host(1)), || now);
+        assert!(racks.state.lock().waiting.is_empty());
+        racks.ask_again_later(&[host(1)], now);
+        racks.note(Some(host(1)), || now.plus_ms(RETRY_MS - 1));
+        assert!(racks.state.lock().waiting.is_empty());
+        racks.note(Some(host(1)), || now.plus_ms(RETRY_MS));
+        assert_eq!(racks.next(9).len(), 1);
+    }
+
+    #[test]
+    fn data_servers_go_before_clients_and_no_more_at_once_than_the_script_takes() {
+        let racks = Arc::new(Racks::new(Some(RackScript {
+            program: "x".into(),
+            args_max: 2,
+            limit: Duration::ZERO,
+        })));
+        (1..=3).for_each(|last| racks.note(Some(host(last)), Moment::default));
+        let waiting = std::thread::spawn({
+            let racks = racks.clone();
+            move || racks.ask(host(9))
+        });
+        while racks.state.lock().waiting.len() < 4 {
+            std::thread::yield_now();
+        }
+        let first = racks.next(2);
+        assert_eq!(first.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(9), host(1)]);
+        drop(first);
+        waiting.join().unwrap();
+        assert_eq!(racks.next(2).len(), 2);
+    }
+
+    #[test]
+    fn without_a_script_nobody_waits() {
+        let racks = Racks::new(None);
+        racks.ask(host(1));
+        racks.note(Some(host(1)), Moment::default);
+        racks.refresh([host(1)]);
+        assert!(racks.state.lock().waiting.is_empty());
+    }
+}
