@@ -36,6 +36,7 @@ pub mod scanner;
 mod serve;
 mod settle;
 pub mod store;
+pub mod survey;
 pub mod threads;
 pub mod version_file;
 mod volume;
