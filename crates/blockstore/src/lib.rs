@@ -37,6 +37,7 @@ mod serve;
 mod settle;
 pub mod store;
 pub mod survey;
+pub mod takeover;
 pub mod threads;
 pub mod version_file;
 mod volume;

@@ -286,18 +286,23 @@ fn what_does_not_belong_is_told_from_what_is_damaged() {
 #[test]
 fn what_a_datanode_keeps_beside_its_replicas_belongs_there() {
     let directory = Directory::new();
-    for name in ["scanner.cursor", "current/dfsUsed", "current/replicas", "RollingUpgradeInProgress"] {
+    for name in
+        ["scanner.cursor", "current/dfsUsed", "current/replicas", "current/dncp_block_verification.log.curr"]
+    {
         fs::write(directory.pool(name), "x").unwrap();
     }
     fs::create_dir_all(directory.pool("current/lazypersist")).unwrap();
-    fs::create_dir_all(directory.pool("trash/finalized/subdir0/subdir0")).unwrap();
-    fs::write(directory.pool("trash/finalized/subdir0/subdir0/blk_1"), "four").unwrap();
     fs::write(directory.0.path().join("in_use.lock"), "1").unwrap();
     let found = directory.look(Depth::Bytes);
     assert_eq!(found.findings.kept, []);
-    let pool = &found.pools[0];
-    assert!(pool.is_in_rolling_upgrade);
-    assert_eq!((pool.put_aside[0].file_count, pool.put_aside[0].bytes), (1, 4));
+    // What an upgrade has put aside is counted, and keeps a server from starting.
+    fs::create_dir_all(directory.pool("trash/finalized/subdir0/subdir0")).unwrap();
+    fs::write(directory.pool("trash/finalized/subdir0/subdir0/blk_1"), "four").unwrap();
+    let found = directory.look(Depth::Names);
+    let aside = &found.pools[0].put_aside[0];
+    assert_eq!((aside.file_count, aside.bytes), (1, 4));
+    assert_eq!(found.findings.damage_count, 1);
+    assert!(found.findings.kept[0].what.starts_with("keeps a server from starting: "));
 }
 
 #[test]

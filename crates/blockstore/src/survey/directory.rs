@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     layout::{LAYOUT_VERSION, LOCK_FILE, POOL_PREFIX, VERSION_FILE, VolumePaths, is_pool_name},
+    takeover::{BEING_DELETED, INTERRUPTED, PREVIOUS, refuse_unfinished_volume},
     version_file::Version,
 };
 use env::{Disk, FileKind};
@@ -79,16 +80,12 @@ pub fn survey(
     for name in disk.list(root)? {
         match name.as_str() {
             "current" | LOCK_FILE => {}
-            "previous" => put_aside.push(walk.put_aside(root.join(&name))),
-            // A start of a DataNode ends, or takes back, the upgrade that these are left from; ours does not know them.
-            "previous.tmp" | "removed.tmp" | "finalized.tmp" => {
-                walk.findings
-                    .damage(root.join(&name), "is left from an upgrade of a DataNode that was broken off");
-                put_aside.push(walk.put_aside(root.join(&name)));
-            }
+            PREVIOUS | BEING_DELETED => put_aside.push(walk.put_aside(root.join(&name))),
+            name if INTERRUPTED.contains(&name) => put_aside.push(walk.put_aside(root.join(name))),
             _ => walk.stranger(root.join(&name)),
         }
     }
+    walk.unfinished(refuse_unfinished_volume(disk, &paths));
     let version = walk.version(&paths.version());
     if let Some(version) = &version {
         walk.check_version(

@@ -6,8 +6,13 @@ use super::{
     replica::{Files, Spot, a_kind, look},
 };
 use crate::{
+    error::OpenError,
     layout::{FileName, Place, PoolPaths, SUBDIRECTORY_COUNT, VERSION_FILE, parse_name, subdirectories},
     scanner::cursor::CURSOR_FILE,
+    takeover::{
+        BEING_DELETED, INTERRUPTED, LAZY_PERSIST, PREVIOUS, REPLICA_LIST, ROLLING_UPGRADE, TRASH, USED_BYTES,
+        refuse_unfinished_pool,
+    },
     version_file::Version,
 };
 use base::BlockId;
@@ -18,12 +23,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Names that a DataNode makes beside the pool's replicas, and that are no business of a server of ours.
-const OF_HADOOP: &[&str] = &["dfsUsed", "lazypersist", "replicas", "scanner.cursor"];
-/// What an upgrade that has not been finalized has put aside.
-const OF_UPGRADES: &[&str] = &["previous", "trash"];
-/// In which a rolling upgrade leaves its mark.
-const ROLLING_UPGRADE: &str = "RollingUpgradeInProgress";
+/// Files of a DataNode, beside the pool's replicas. A server of ours lets them be, or removes them.
+const OF_HADOOP: &[&str] = &[USED_BYTES, LAZY_PERSIST, REPLICA_LIST, "scanner.cursor"];
+/// The block scanner of older DataNodes has kept its log in files of this name.
+const OLD_SCANNER: &str = "dncp_block_verification.log";
+/// What an upgrade has put aside.
+const OF_UPGRADES: &[&str] = &[PREVIOUS, TRASH, BEING_DELETED];
 /// Directories below an old tree that are gone into.
 const DEPTH_MAX: usize = 8;
 
@@ -44,7 +49,6 @@ pub struct PoolSurvey {
     pub temporary: PlaceSurvey,
     /// Trees that an upgrade has put aside, each with its files.
     pub put_aside: Vec<PutAside>,
-    pub is_in_rolling_upgrade: bool,
 }
 
 /// Files that an upgrade has put aside: hard links of replicas, or replicas that were deleted since.
@@ -73,24 +77,27 @@ impl Walk<'_, '_> {
             being_written: PlaceSurvey::default(),
             temporary: PlaceSurvey::default(),
             put_aside: Vec::new(),
-            is_in_rolling_upgrade: false,
         };
         for name in self.list(&paths.root) {
             let path = paths.root.join(&name);
             match name.as_str() {
                 "current" | "tmp" => {}
-                name if OF_HADOOP.contains(&name) => {}
-                ROLLING_UPGRADE => pool.is_in_rolling_upgrade = true,
-                name if OF_UPGRADES.contains(&name) => pool.put_aside.push(self.put_aside(path)),
+                name if OF_HADOOP.contains(&name) || name.starts_with(OLD_SCANNER) => {}
+                // Noted below.
+                ROLLING_UPGRADE => {}
+                name if OF_UPGRADES.contains(&name) || INTERRUPTED.contains(&name) => {
+                    pool.put_aside.push(self.put_aside(path))
+                }
                 _ => self.stranger(path),
             }
         }
         for name in self.list(&paths.current()) {
             let is_ours = ["finalized", "rbw", VERSION_FILE, CURSOR_FILE].contains(&name.as_str());
-            if !is_ours && !OF_HADOOP.contains(&name.as_str()) {
+            if !is_ours && !OF_HADOOP.contains(&name.as_str()) && !name.starts_with(OLD_SCANNER) {
                 self.stranger(paths.current().join(name));
             }
         }
+        self.unfinished(refuse_unfinished_pool(self.disk, paths));
         self.finalized(paths, &mut pool.finalized);
         for (place, survey) in
             [(Place::BeingWritten, &mut pool.being_written), (Place::Temporary, &mut pool.temporary)]
@@ -99,6 +106,20 @@ impl Walk<'_, '_> {
             self.replicas(paths, &directory, place, survey);
         }
         pool
+    }
+
+    /// Notes why a start would refuse the directory.
+    pub fn unfinished(&mut self, refused: Result<(), OpenError>) {
+        match refused {
+            Ok(()) => {}
+            Err(OpenError::Unfinished { path, what }) => {
+                self.findings.damage(path, format!("keeps a server from starting: {what}"));
+            }
+            Err(OpenError::Io { path, error }) => {
+                self.findings.damage(path, format!("cannot be looked at: {error}"))
+            }
+            Err(error) => self.findings.damage("", error.to_string()),
+        }
     }
 
     fn finalized(&mut self, paths: &PoolPaths, survey: &mut PlaceSurvey) {

@@ -104,12 +104,6 @@ fn tell_pool(pool: &PoolSurvey, out: &mut impl Write) -> anyhow::Result<()> {
         pool.version.as_ref().and_then(|version| version.get(key)).unwrap_or("unknown").to_owned()
     };
     writeln!(out, "namespace  {}", of("namespaceID"))?;
-    if pool.is_in_rolling_upgrade {
-        writeln!(
-            out,
-            "note       a rolling upgrade was under way; what is deleted meanwhile goes to `trash`"
-        )?;
-    }
     for tree in &pool.put_aside {
         tell_put_aside(tree, out)?;
     }
@@ -162,7 +156,6 @@ fn as_json(root: &Path, found: &DirectorySurvey, is_verified: bool) -> Value {
             "version": properties(&pool.version),
             "places": serde_json::Map::from_iter(places),
             "put_aside": put_aside(&pool.put_aside),
-            "rolling_upgrade": pool.is_in_rolling_upgrade,
         })
     });
     let findings = found.findings.kept.iter().map(|finding| {
