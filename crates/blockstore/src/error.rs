@@ -21,6 +21,9 @@ pub enum OpenError {
     /// Use a newer Clover (or the Hadoop that wrote it).
     #[error("{}: layoutVersion is {found}; this server reads {supported} (a lower number is a newer layout)", path.display())]
     Layout { path: PathBuf, found: i64, supported: i64 },
+    /// End the DataNode's upgrade, by Hadoop's own means.
+    #[error("{}: {what}, stop it, and start this server again; nothing was changed", path.display())]
+    Unfinished { path: PathBuf, what: &'static str },
     /// Restore the file, or remove the directory and let its blocks be copied again.
     #[error("{}: {what}", path.display())]
     Version { path: PathBuf, what: String },

@@ -36,6 +36,8 @@ pub mod scanner;
 mod serve;
 mod settle;
 pub mod store;
+pub mod survey;
+pub mod takeover;
 pub mod threads;
 pub mod version_file;
 mod volume;

@@ -6,6 +6,7 @@ use crate::{
     layout::VolumePaths,
     opening::{Opening, POOL_COUNT_MAX},
     store::BlockStore,
+    takeover::refuse_unfinished_volume,
     threads::VolumeThreads,
     version_file::{Version, check, check_layout},
     volume::{Volume, VolumeIndex},
@@ -28,7 +29,7 @@ impl BlockStore {
     /// # Errors
     /// [`OpenError::NoVolume`] if no data directory is given; [`OpenError::Uuid`] if directories have different uuids;
     /// [`OpenError::TooManyFailed`] if more of them cannot be used than may fail, or all; [`OpenError::Io`] if threads
-    /// cannot be started. With a single directory, the reason why it cannot be used.
+    /// cannot be started. A directory in the midst of an upgrade of a DataNode cannot be used. With a single directory, the reason why it cannot be used.
     pub fn open(env: Env, config: StoreConfig) -> Result<Arc<Self>, OpenError> {
         if config.volumes.is_empty() {
             return Err(OpenError::NoVolume);
@@ -94,6 +95,7 @@ fn open_volume(
         io::ErrorKind::WouldBlock => OpenError::Locked { path: paths.root.clone() },
         _ => OpenError::Io { path: paths.lock(), error },
     })?;
+    refuse_unfinished_volume(disk, &paths)?;
     let path = paths.version();
     let version = Version::read(disk, &path)?;
     let (storage_id, uuid) = match &version {

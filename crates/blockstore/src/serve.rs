@@ -10,6 +10,7 @@ use crate::{
     pool_state::PoolState,
     scan::{Scanned, scan_pool},
     store::BlockStore,
+    takeover::{forget_what_a_datanode_believes, refuse_unfinished_pool},
     version_file::{Version, check, check_layout},
     volume::Volume,
 };
@@ -35,7 +36,7 @@ impl BlockStore {
     /// [`OpenError::Foreign`] if a directory, or a pool that is served already, belongs to another cluster, or the pool
     /// to another namespace; [`OpenError::TooManyPools`] if [`POOL_COUNT_MAX`](crate::POOL_COUNT_MAX) others are served;
     /// [`OpenError::Missing`] if a directory was missing although the cluster is not new, [`OpenError::Layout`] if a
-    /// later release wrote it, [`OpenError::Version`] if the pool's name cannot be a directory's or a `VERSION` file is
+    /// later release wrote it, [`OpenError::Unfinished`] if an upgrade of a DataNode is not final, [`OpenError::Version`] if the pool's name cannot be a directory's or a `VERSION` file is
     /// wrong; or the error of the last volume, if none can be formatted and scanned.
     pub fn serve_pool(self: &Arc<Self>, pool: &PoolInfo) -> Result<PoolStore, OpenError> {
         if let Some(served) = self.served(pool)? {
@@ -163,7 +164,7 @@ impl BlockStore {
         Ok(oldest)
     }
 
-    /// Whether the volume is empty or this cluster's.
+    /// Whether the volume is empty or this cluster's, and nothing in it waits for a DataNode.
     fn check_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
         let path = volume.paths.version();
         if let Some(version) = Version::read(self.disk(), &path)? {
@@ -176,7 +177,7 @@ impl BlockStore {
             let namespace_id = version.require_number(&path, "namespaceID")?;
             check(&path, "namespaceID", &namespace_id, &i64::from(pool.namespace_id))?;
         }
-        Ok(())
+        refuse_unfinished_pool(self.disk(), &volume.pool(&pool.pool))
     }
 
     /// Gives all living volumes what they lack for the pool. One pool after another does that, because the first one says
@@ -200,6 +201,7 @@ impl BlockStore {
     fn scan_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<Scanned, OpenError> {
         let started = self.env.clock.moment();
         let paths = volume.pool(&pool.pool);
+        forget_what_a_datanode_believes(self.disk(), &paths).map_err(OpenError::io(&paths.root))?;
         let scanned = scan_pool(self.disk(), volume.index, &paths).map_err(OpenError::io(&paths.root))?;
         tracing::info!(
             directory = %volume.paths.root.display(),

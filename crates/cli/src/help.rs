@@ -320,6 +320,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover inspect /var/lib/clover/meta            # is everything sound?",
             "clover inspect --json --from 100 --to 120 SEGMENT",
+            "clover inspect --verify /var/lib/clover/data   # does every replica match its checksums?",
+            "clover inspect BLOCK_FILE                      # and where does it not?",
         ],
     ),
 ];

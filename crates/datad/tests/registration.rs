@@ -108,6 +108,43 @@ async fn what_is_invalidated_goes_and_is_told() {
     assert!(server.state().pool(POOL).unwrap().store.read(&block(POOL, 5)).is_err());
 }
 
+/// As in Hadoop, whose DataNodes keep such replicas in a trash: a rollback needs them.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_deleted_during_a_rolling_upgrade() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, POOL, 5);
+    store_block(&server, POOL, 6);
+    {
+        let mut log = metadata.log.lock();
+        log.rolling_upgrade = Some(false);
+        log.commands.push(invalidate(POOL, 5));
+    }
+    eventually("the order is given", || metadata.log.lock().commands.is_empty()).await;
+    {
+        let mut log = metadata.log.lock();
+        log.rolling_upgrade = Some(true);
+        log.commands.push(invalidate(POOL, 6));
+    }
+    eventually("the later order is carried out", || metadata.changed(6, BlockStatus::Deleted)).await;
+    assert!(server.state().pool(POOL).unwrap().store.read(&block(POOL, 5)).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_wants_block_tokens_is_not_served() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    metadata.log.lock().wants_tokens = true;
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    let refused = server.wait_registered().await.unwrap_err().to_string();
+    assert!(refused.contains("it wants block tokens"), "{refused}");
+    assert!(metadata.log.lock().heartbeats.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_about_another_pool_deletes_nothing() {
     let root = tempfile::tempdir().unwrap();

@@ -67,6 +67,17 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// The system cannot tell, as for [`Disk::exists`]. A path that is not there is no error.
     fn is_directory(&self, path: &Path) -> io::Result<bool>;
+    /// The kind of thing that is at `path`; a symbolic link is not followed. `None` if there is nothing. A disk without links and
+    /// devices need not look further than [`Disk::is_directory`] does.
+    ///
+    /// # Errors
+    /// The system cannot tell, as for [`Disk::exists`].
+    fn kind(&self, path: &Path) -> io::Result<Option<FileKind>> {
+        Ok(match self.is_directory(path)? {
+            true => Some(FileKind::Directory),
+            false => self.exists(path)?.then_some(FileKind::File),
+        })
+    }
     /// Makes names created, renamed or removed in this directory durable.
     ///
     /// # Errors
@@ -124,6 +135,16 @@ pub enum LockFile {
 }
 
 impl Lock for () {}
+
+/// The kind of thing that a name in a directory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    File,
+    Directory,
+    SymbolicLink,
+    /// A device, a pipe or a socket. To open a pipe may wait for ever.
+    Special,
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {

@@ -14,7 +14,7 @@ pub mod starvation;
 
 pub use clock::{Clock, SystemClock};
 pub use descriptors::Descriptors;
-pub use disk::{Disk, File, Lock, OpenMode, WriteDone};
+pub use disk::{Disk, File, FileKind, Lock, OpenMode, WriteDone};
 pub use local_disk::LocalDisk;
 pub use random::{OsRandom, Random};
 pub use starvation::Starvation;

@@ -3,7 +3,7 @@
 mod medium;
 
 use crate::{
-    disk::{Disk, File, Lock, LockFile, OpenMode, Space, WriteDone},
+    disk::{Disk, File, FileKind, Lock, LockFile, OpenMode, Space, WriteDone},
     pulse::{self, Pulse, rest},
 };
 use bytes::Bytes;
@@ -127,6 +127,18 @@ impl Disk for LocalDisk {
         }
     }
 
+    fn kind(&self, path: &Path) -> io::Result<Option<FileKind>> {
+        let _rest = rest();
+        match fs::symlink_metadata(path).map(|metadata| metadata.file_type()) {
+            Ok(kind) if kind.is_file() => Ok(Some(FileKind::File)),
+            Ok(kind) if kind.is_dir() => Ok(Some(FileKind::Directory)),
+            Ok(kind) if kind.is_symlink() => Ok(Some(FileKind::SymbolicLink)),
+            Ok(_) => Ok(Some(FileKind::Special)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         let _rest = rest();
         fs::File::open(path)?.sync_all()
@@ -191,6 +203,21 @@ impl Lock for LocalLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_is_that_of_the_name_and_not_of_the_file_behind_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let kind = |name: &str| LocalDisk::new().kind(&at(name)).unwrap();
+        assert_eq!(kind("file"), Some(FileKind::File));
+        assert_eq!(kind("."), Some(FileKind::Directory));
+        assert_eq!(kind("link"), Some(FileKind::SymbolicLink));
+        assert_eq!(kind("socket"), Some(FileKind::Special));
+        assert_eq!(kind("gone"), None);
+    }
 
     #[test]
     fn a_lock_knows_its_own_file() {

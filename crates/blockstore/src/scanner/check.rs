@@ -10,7 +10,7 @@ use crate::{
 };
 use base::{BlockId, ChecksumKind};
 use env::{
-    File, OpenMode,
+    Disk, File, OpenMode,
     disk::{is_want, read_exact_at},
 };
 use std::{io, path::Path, sync::Arc};
@@ -116,61 +116,59 @@ impl PoolStore {
         let paths = self.paths(settled.volume);
         let block = paths.block(Place::Finalized, id);
         let meta = paths.meta(Place::Finalized, id, settled.generation_stamp);
-        self.look_at_files(&block, &meta, settled.length, from, go_on)
+        look_at_files(self.disk(), &block, &meta, settled.length, from, go_on)
     }
+}
 
-    /// Reads the first `length` bytes of a block file, from the chunk that holds `from` on, and compares them with the sums of
-    /// the meta file. Both are read from the medium where the system can do that.
-    ///
-    /// # Errors
-    /// The first [`Fault`]: a file is missing, too short or unreadable, or bytes do not match their sum.
-    pub(crate) fn look_at_files(
-        &self,
-        block: &Path,
-        meta: &Path,
-        length: u64,
-        from: u64,
-        go_on: &mut GoOn<'_>,
-    ) -> Result<(), Fault> {
-        if !go_on(OPEN_BYTES) {
+/// Reads the first `length` bytes of a block file, from the chunk that holds `from` on, and compares them with the sums of
+/// the meta file. Both are read from the medium where the system can do that.
+///
+/// # Errors
+/// The first [`Fault`]: a file is missing, too short or unreadable, or bytes do not match their sum.
+pub(crate) fn look_at_files(
+    disk: &dyn Disk,
+    block: &Path,
+    meta: &Path,
+    length: u64,
+    from: u64,
+    go_on: &mut GoOn<'_>,
+) -> Result<(), Fault> {
+    if !go_on(OPEN_BYTES) {
+        return Err(Fault::Stopped);
+    }
+    let io = |what: &str, offset| {
+        let what = what.to_owned();
+        move |error| Fault::Io { offset, what, error }
+    };
+    let bytes = |what: String| Fault::Bytes { offset: 0, what };
+    let file = disk.open(block, OpenMode::ReadMedium).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Fault::Missing,
+        _ => io("its block file cannot be opened", 0)(error),
+    })?;
+    let found = file.length().map_err(io("the length of its block file cannot be read", 0))?;
+    if found < length {
+        return Err(bytes(format!("its block file has {found} bytes, and should have {length}")));
+    }
+    let sums = disk.open(meta, OpenMode::ReadMedium).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => bytes("its meta file is missing".into()),
+        _ => io("its meta file cannot be opened", 0)(error),
+    })?;
+    let checksum = meta_file::read_header(&*sums).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => bytes(format!("its meta file: {error}")),
+        _ => io("its meta file cannot be read", 0)(error),
+    })?;
+    let chunk = u64::from(checksum.bytes_per_checksum);
+    let piece = (PIECE_BYTES / chunk).max(1) * chunk;
+    let mut offset = from - from % chunk;
+    while offset < length {
+        let count = piece.min(length - offset);
+        if !go_on(count + checksum.chunk_count(count) * checksum.size() as u64) {
             return Err(Fault::Stopped);
         }
-        let io = |what: &str, offset| {
-            let what = what.to_owned();
-            move |error| Fault::Io { offset, what, error }
-        };
-        let bytes = |what: String| Fault::Bytes { offset: 0, what };
-        let file = self.disk().open(block, OpenMode::ReadMedium).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Fault::Missing,
-            _ => io("its block file cannot be opened", 0)(error),
-        })?;
-        let found = file.length().map_err(io("the length of its block file cannot be read", 0))?;
-        if found < length {
-            return Err(bytes(format!("its block file has {found} bytes, and should have {length}")));
-        }
-        let sums = self.disk().open(meta, OpenMode::ReadMedium).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => bytes("its meta file is missing".into()),
-            _ => io("its meta file cannot be opened", 0)(error),
-        })?;
-        let checksum = meta_file::read_header(&*sums).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                bytes(format!("its meta file: {error}"))
-            }
-            _ => io("its meta file cannot be read", 0)(error),
-        })?;
-        let chunk = u64::from(checksum.bytes_per_checksum);
-        let piece = (PIECE_BYTES / chunk).max(1) * chunk;
-        let mut offset = from - from % chunk;
-        while offset < length {
-            let count = piece.min(length - offset);
-            if !go_on(count + checksum.chunk_count(count) * checksum.size() as u64) {
-                return Err(Fault::Stopped);
-            }
-            compare(&*file, &sums, checksum, offset, count)?;
-            offset += count;
-        }
-        Ok(())
+        compare(&*file, &sums, checksum, offset, count)?;
+        offset += count;
     }
+    Ok(())
 }
 
 /// Compares `count` bytes from `offset` on, where a chunk begins.

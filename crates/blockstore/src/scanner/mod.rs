@@ -7,7 +7,7 @@
 //!
 //! A thread may hang with its disk. Nobody waits for it, at the end neither; it holds no lock while it reads.
 
-mod check;
+pub(crate) mod check;
 mod compare;
 pub mod cursor;
 mod directories;

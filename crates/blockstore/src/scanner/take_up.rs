@@ -3,7 +3,7 @@
 //! Nothing is deleted here, and no file is written over: the block's id is reserved while files are moved, as it is for a
 //! replica that is being removed, so that nobody else makes a replica of it meanwhile.
 
-use super::check::{Fault, GoOn};
+use super::check::{Fault, GoOn, look_at_files};
 use crate::{
     layout::{Place, block_name, meta_name},
     map::{Record, Settled},
@@ -86,7 +86,7 @@ impl PoolStore {
         let refused = |error: io::Error| TakenUp::No(error.to_string());
         let (block, meta) = found.paths();
         let length = self.fitting_length(found).map_err(refused)?;
-        match self.look_at_files(&block, &meta, length, 0, go_on) {
+        match look_at_files(self.disk(), &block, &meta, length, 0, go_on) {
             Ok(()) => Ok(length),
             Err(Fault::Bytes { what, .. }) => Err(TakenUp::No(what)),
             Err(Fault::Io { what, error, .. }) => Err(TakenUp::No(format!("{what}: {error}"))),

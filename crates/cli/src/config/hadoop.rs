@@ -111,6 +111,8 @@ const KNOWN: &[(&str, Advice)] = &[
         "dfs.block.scanner.cursor.save.interval.ms",
         Instead("its place is kept every ten minutes; leave it out"),
     ),
+    ("dfs.datanode.replica.cache.", Instead("directories are read at each start; leave it out")),
+    ("dfs.datanode.cached-dfsused.", Instead("directories are read at each start; leave it out")),
     ("dfs.datanode.directoryscan.threads", Instead("each disk has a thread of its own; leave it out")),
     ("dfs.balancer.", OfClients),
     ("dfs.datanode.balance.", Instead("`max_moves` and `move_bytes_per_second`")),

@@ -1,7 +1,10 @@
-//! Looks into the files that metadata servers write: a store, a segment of its log, an image.
+//! Looks into the files that servers write: a metadata server's store, a segment of its log, an image; a data server's
+//! directory, and a replica in it.
 
+mod data_directory;
 mod entry;
 mod image;
+mod replica;
 mod segment;
 mod store;
 
@@ -17,7 +20,8 @@ use std::{
 /// Only reads, and needs no server. What a running server is writing may look cut off.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A server's `name_dir` or the store in it, a segment of its log, or an image.
+    /// A metadata server's `name_dir` or the store in it, a segment of its log, or an image; a data server's directory, or a
+    /// block file or meta file in it.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Show the entries of a segment from this sn on.
@@ -29,6 +33,9 @@ pub struct Args {
     /// Also read the namespace in an image, which takes as much memory as in a server.
     #[arg(long)]
     deep: bool,
+    /// Also read every replica in a data directory and compare it with its checksums. That takes as long as the disk needs.
+    #[arg(long)]
+    verify: bool,
     /// One JSON object a line.
     #[arg(long)]
     json: bool,
@@ -43,6 +50,8 @@ enum Kind {
     Store(PathBuf),
     Segment,
     Image,
+    DataDirectory,
+    Replica,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -55,6 +64,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Kind::Store(store) => store::show(disk, &store, &args, &mut out)?,
             Kind::Segment => segment::show(path, &args, &mut out)?,
             Kind::Image => image::show(disk, path, &args, &mut out)?,
+            Kind::DataDirectory => data_directory::show(&env, path, &args, &mut out)?,
+            Kind::Replica => replica::show(disk, path, &args, &mut out)?,
         };
     }
     out.flush()?;
@@ -63,6 +74,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
     let of = || path.display().to_string();
+    // By the name: neither file of a replica tells by its first bytes what it is. Links and pipes of that name are refused there.
+    if path.file_name().and_then(|name| blockstore::layout::parse_name(name.to_str()?)).is_some() {
+        return Ok(Kind::Replica);
+    }
     if disk.is_directory(path).with_context(of)? {
         // A directory that has lost its other files is looked at as one of the root group.
         let below = metad::format::store_of(&Env::production(), path)
@@ -78,7 +93,13 @@ fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
                 path.display()
             );
         }
-        bail!("{} holds no metadata server's store", path.display());
+        if blockstore::survey::is_data_directory(disk, path)? {
+            return Ok(Kind::DataDirectory);
+        }
+        bail!("{} holds no metadata server's store and is no data server's directory", path.display());
+    }
+    if let Some(env::FileKind::Special) = disk.kind(path).with_context(of)? {
+        bail!("{} is a pipe, a socket or a device, and no file", path.display());
     }
     let file = disk.open(path, env::OpenMode::Read).with_context(of)?;
     let mut magic = [0; 8];
@@ -90,7 +111,10 @@ fn kind(disk: &dyn Disk, path: &Path) -> anyhow::Result<Kind> {
         _ if path.file_name().and_then(|name| journal::block::parse_file_name(name.to_str()?)).is_some() => {
             Ok(Kind::Segment)
         }
-        _ => bail!("{} is neither a segment nor an image", path.display()),
+        _ => bail!(
+            "{} is neither a segment nor an image, and has not the name of a block file or a meta file",
+            path.display()
+        ),
     }
 }
 

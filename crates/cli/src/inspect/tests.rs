@@ -68,7 +68,7 @@ fn segment_of(store: &Path) -> PathBuf {
 }
 
 fn args(json: bool) -> Args {
-    Args { paths: Vec::new(), from: 0, to: u64::MAX, deep: true, json }
+    Args { paths: Vec::new(), from: 0, to: u64::MAX, deep: true, verify: false, json }
 }
 
 /// Whether it is sound, and what was printed.
@@ -79,6 +79,8 @@ fn shown(path: &Path, args: &Args) -> (bool, String) {
         Kind::Store(store) => store::show(&*env.disk, &store, args, &mut out).unwrap(),
         Kind::Segment => segment::show(path, args, &mut out).unwrap(),
         Kind::Image => image::show(&*env.disk, path, args, &mut out).unwrap(),
+        Kind::DataDirectory => data_directory::show(&env, path, args, &mut out).unwrap(),
+        Kind::Replica => replica::show(&*env.disk, path, args, &mut out).unwrap(),
     };
     (is_sound, String::from_utf8(out).unwrap())
 }
@@ -171,4 +173,87 @@ fn what_is_none_of_these_is_refused() {
     assert!(refused(&file).contains("is neither a segment nor an image"));
     assert!(refused(&place.0).contains("holds no metadata server's store"));
     assert!(refused(&place.0.join("gone")).contains("gone"));
+}
+
+/// A data directory with one replica of 1,000 bytes in chunks of 512, and the path of its block file.
+fn data_directory(name: &str) -> (Place, PathBuf) {
+    let place = Place::new(name);
+    let current = place.0.join("current");
+    let pool = current.join("BP-1-127.0.0.1-2/current");
+    let shelf = pool.join("finalized/subdir0/subdir0");
+    std::fs::create_dir_all(&shelf).unwrap();
+    let version =
+        "storageID=DS-1\nclusterID=CID-1\ndatanodeUuid=u-1\nstorageType=DATA_NODE\nlayoutVersion=-57\n";
+    std::fs::write(current.join("VERSION"), version).unwrap();
+    let version = "namespaceID=7\nblockpoolID=BP-1-127.0.0.1-2\nlayoutVersion=-57\n";
+    std::fs::write(pool.join("VERSION"), version).unwrap();
+    let bytes = [5; 1_000];
+    let checksum = blockstore::Checksum::DEFAULT;
+    let mut meta = blockstore::meta_file::encode_header(checksum).to_vec();
+    bytes.chunks(512).for_each(|chunk| meta.extend(checksum.sum(chunk)));
+    let block = shelf.join("blk_1073741825");
+    std::fs::write(&block, bytes).unwrap();
+    std::fs::write(shelf.join("blk_1073741825_1001.meta"), meta).unwrap();
+    (place, block)
+}
+
+#[test]
+fn a_replica_tells_its_facts_and_a_damaged_one_where() {
+    let (_place, block) = data_directory("replica");
+    let (is_sound, text) = shown(&block, &args(false));
+    assert!(is_sound, "{text}");
+    for line in [
+        "kind       a finished replica\n",
+        "block      1073741825, generation stamp 1001\n",
+        "checksum   CRC32C, one for each 512 bytes, 2 chunks\n",
+        "verdict: sound; 2 chunks match their checksums\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    flip(&block, 700);
+    let (is_sound, text) = shown(&block.with_file_name("blk_1073741825_1001.meta"), &args(false));
+    assert!(!is_sound);
+    assert!(text.contains("DAMAGED at offset 512: the chunk at offset 512 does not match"), "{text}");
+    let (is_sound, line) = shown(&block, &args(true));
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert!(!is_sound);
+    assert_eq!((&line["damage"][0]["offset"], &line["matching_chunks"]), (&512.into(), &1.into()));
+}
+
+#[test]
+fn a_data_directory_tells_whose_it_is_and_reads_its_replicas_if_it_is_told_to() {
+    let (place, block) = data_directory("data");
+    std::fs::write(place.0.join("notes"), "x").unwrap();
+    flip(&block, 3);
+    let (is_sound, text) = shown(&place.0, &args(false));
+    assert!(is_sound, "names and lengths are right: {text}");
+    assert!(text.contains("cluster    CID-1\nserver     u-1\nstorage    DS-1\nlayout     -57\n"), "{text}");
+    assert!(text.contains("finalized      1         1000          15"), "{text}");
+    assert!(text.contains("notes is a file that no server uses"), "{text}");
+    let verified = Args { verify: true, ..args(false) };
+    let (is_sound, text) = shown(&place.0, &verified);
+    assert!(!is_sound);
+    assert!(text.contains("blk_1073741825 the chunk at offset 0 does not match its checksum"), "{text}");
+    let (is_sound, line) = shown(&place.0, &Args { json: true, ..verified });
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert!(!is_sound);
+    assert_eq!((&line["damage_count"], &line["stranger_count"]), (&1.into(), &1.into()));
+    assert_eq!(line["pools"][0]["places"]["finalized"]["replicas"], 1);
+}
+
+#[test]
+fn what_only_has_the_name_of_a_block_is_refused_in_words() {
+    let (_place, block) = data_directory("hostile");
+    let link = block.with_file_name("blk_2");
+    std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+    let directory = block.with_file_name("blk_3");
+    std::fs::create_dir(&directory).unwrap();
+    let env = Env::production();
+    for (path, what) in [(link, "is a symbolic link"), (directory, "is a directory")] {
+        let error = replica::show(&*env.disk, &path, &args(false), &mut Vec::new()).unwrap_err();
+        assert!(format!("{error:#}").ends_with(what), "{error:#}");
+    }
+    let pipe = block.with_file_name("pipe");
+    let _socket = std::os::unix::net::UnixListener::bind(&pipe).unwrap();
+    assert!(kind(&*env.disk, &pipe).err().unwrap().to_string().contains("is a pipe, a socket or a device"));
 }

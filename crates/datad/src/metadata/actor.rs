@@ -63,6 +63,8 @@ pub(super) struct Session {
     pub place: usize,
     /// The news of the pool that this server has not been told yet.
     pub queue: Arc<Queue>,
+    /// The server is in a rolling upgrade, and nothing is deleted.
+    pub keeps_deleted: AtomicBool,
 }
 
 /// Why a call, or a session, did not go on.
@@ -178,7 +180,7 @@ impl Actor {
         let (Part { pool, place }, registration) = self.shake_hands().await?;
         let registration = self.register(registration).await?;
         let queue = pool.reporter.queue(place);
-        let session = Session { registration, pool, place, queue };
+        let session = Session { registration, pool, place, queue, keeps_deleted: AtomicBool::new(false) };
         // The full report tells what these would.
         session.queue.clear();
         self.report_in_turn(&session).await?;

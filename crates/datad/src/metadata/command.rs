@@ -6,7 +6,7 @@ use blocks::Mandate;
 use proto::hdfs::datanode::{
     BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
 };
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 impl Actor {
     /// Carries out a command, or sets it off. Only the active server is obeyed, by its mandate, but for the call to
@@ -69,6 +69,9 @@ impl Actor {
         let Some(pool) = self.own_pool(session, &command.block_pool_id) else { return };
         let blocks = command.blocks.iter().map(|block| pool.extended(convert::block_from_proto(block)));
         match command.action() {
+            Action::Invalidate if session.keeps_deleted.load(Ordering::Relaxed) => {
+                tracing::info!(server = %self.address, replicas = command.blocks.len(), "not deleted during a rolling upgrade");
+            }
             Action::Invalidate => {
                 for block in blocks {
                     let invalidate = || pool.store.invalidate(&block);

@@ -56,6 +56,13 @@ impl Actor {
     ) -> Result<DatanodeRegistrationProto, Failure> {
         let request = RegisterDatanodeRequestProto { registration };
         let response: RegisterDatanodeResponseProto = self.client.call("registerDatanode", &request).await?;
+        // A NameNode can be set so. Everybody could read and write here what it wants to have checked.
+        if response.registration.keys.is_block_token_enabled {
+            return Err(Failure::Fatal(format!(
+                "metadata server {}: it wants block tokens (dfs.block.access.token.enable), and this data server cannot check them",
+                self.address
+            )));
+        }
         if !self.is_displaced.load(Ordering::Relaxed) {
             tracing::info!(server = %self.address, uuid = %self.state.identity.uuid, "registered");
         }

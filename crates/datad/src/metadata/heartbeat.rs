@@ -9,7 +9,7 @@ use proto::hdfs::{
     datanode::{HeartbeatRequestProto, HeartbeatResponseProto, VolumeFailureSummaryProto},
     nnha_status_heartbeat_proto::State as HaState,
 };
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 /// How long a server may take to answer a heartbeat: three intervals, within these.
 const PATIENCE_MIN: Duration = Duration::from_secs(5);
@@ -46,6 +46,17 @@ impl Actor {
             tracing::info!(server = %self.address, epoch = mandate.epoch(), "this is the active metadata server now");
             session.queue.request_full_report();
         }
+        let keeps_deleted = keeps_deleted(&answer);
+        if session.keeps_deleted.swap(keeps_deleted, Ordering::Relaxed) != keeps_deleted {
+            match keeps_deleted {
+                true => {
+                    tracing::warn!(server = %self.address, "a rolling upgrade is under way: no replica is deleted until it is final")
+                }
+                false => {
+                    tracing::info!(server = %self.address, "the rolling upgrade is over: replicas are deleted again")
+                }
+            }
+        }
         for command in answer.cmds {
             self.obey(session, &command, obeyed.map(|obeyed| obeyed.mandate))?;
         }
@@ -69,6 +80,15 @@ impl Actor {
             }
         }
     }
+}
+
+/// Whether the metadata server, a Hadoop NameNode, is in a rolling upgrade: its way back needs the replicas that are deleted
+/// meanwhile. A DataNode moves them to a trash. This server leaves them where they are; a NameNode that has gone back wants them, and any
+/// other orders the deletion again after the next full report.
+fn keeps_deleted(answer: &HeartbeatResponseProto) -> bool {
+    // The second field tells also of an upgrade that is final; older DataNodes would misread that.
+    let status = answer.rolling_upgrade_status_v2.as_ref().or(answer.rolling_upgrade_status.as_ref());
+    status.is_some_and(|status| !status.finalized())
 }
 
 /// The figures are the volume's, on which all pools lie; only what the pool has there is told for itself.

@@ -8,7 +8,8 @@ use env::Env;
 use parking_lot::Mutex;
 use proto::hdfs::{
     BlockProto, DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, NamespaceInfoProto,
-    NnhaStatusHeartbeatProto, RecoveringBlockProto, StorageInfoProto, VersionResponseProto,
+    NnhaStatusHeartbeatProto, RecoveringBlockProto, RollingUpgradeStatusProto, StorageInfoProto,
+    VersionResponseProto,
     datanode::{
         BlockCommandProto, BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
         BlockRecoveryCommandProto, BlockReportRequestProto, BlockReportResponseProto,
@@ -43,6 +44,10 @@ pub struct Log {
     pub pools: BTreeSet<String>,
     /// The next heartbeat and report get this.
     pub refusal: Option<&'static str>,
+    /// The server wants block tokens.
+    pub wants_tokens: bool,
+    /// The server tells of a rolling upgrade, and whether that is final.
+    pub rolling_upgrade: Option<bool>,
 }
 
 pub struct Metadata {
@@ -90,8 +95,10 @@ impl Service for Front {
             }
             "registerDatanode" => reply.result(this.refuse().and_then(|()| {
                 let request: RegisterDatanodeRequestProto = call.decode()?;
-                let registration = request.registration.clone();
-                this.log.lock().registered.push(request);
+                let mut registration = request.registration.clone();
+                let mut log = this.log.lock();
+                registration.keys.is_block_token_enabled = log.wants_tokens;
+                log.registered.push(request);
                 Ok(RegisterDatanodeResponseProto { registration })
             })),
             "sendHeartbeat" => reply.result(this.refuse().and_then(|()| {
@@ -101,6 +108,12 @@ impl Service for Front {
                     cmds: std::mem::take(&mut log.commands),
                     ha_status: NnhaStatusHeartbeatProto { state: i32::from(!this.is_active), txid: 9 },
                     full_block_report_lease_id: Some(4711),
+                    rolling_upgrade_status_v2: log.rolling_upgrade.map(|finalized| {
+                        RollingUpgradeStatusProto {
+                            block_pool_id: this.pool.lock().clone(),
+                            finalized: Some(finalized),
+                        }
+                    }),
                     ..Default::default()
                 })
             })),
