@@ -53,6 +53,9 @@ class RackedCluster(Cluster):
     def directories_of(self, name):
         return [f"[{kind}]{disk}" for kind, disk in self.disks[name].items()]
 
+    def volumes_of(self, name):
+        return [*self.disks[name].values()]
+
     def configure_data(self, name):
         for disk in self.disks[name].values():
             disk.parent.mkdir(parents=True)

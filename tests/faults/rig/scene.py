@@ -185,16 +185,17 @@ class Scene:
 
     # The verdict.
 
-    def verdict(self, allowed=frozenset(), goal_ms=None):
+    def verdict(self, allowed=frozenset(), goal_ms=None, after=None):
         """Ends the load, lists the namespace and holds it against the histories. No client may have seen a longer outage than
-        `goal_ms`; a slice, which runs with the debug build beside other work, is not held to that."""
+        `goal_ms`; a slice, which runs with the debug build beside other work, is not held to that. `after` says what the data servers must have at the end."""
         self.note_end()
         for client in self.loads:
             client.end()
         self.keep_takeovers()
         listing = self.directory / "clients" / "namespace.txt"
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
-        astray = self.blocks_astray() + self.trees_apart() if self.has_groups else []
+        astray = after.faults(self) if after else []
+        astray += self.blocks_astray() + self.trees_apart() if self.has_groups else []
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
             return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms, astray)
