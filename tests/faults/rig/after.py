@@ -31,7 +31,7 @@ class After:
         while True:
             listing = self.listing(scene)
             held = replicas.everything(scene.cluster, self.without)
-            found = blocks.unlike(listing, held, self.missing) or blocks.unhealthy(fsck(scene), self.missing)
+            found = blocks.unlike(listing, held, self.missing) + blocks.unhealthy(fsck(scene), self.missing)
             took_s = time.monotonic() - begun
             if not found or took_s > self.heal_s:
                 break
@@ -58,6 +58,8 @@ class After:
         for path, (_, told) in sums.items():
             if told.startswith("unreadable") and path not in self.missing:
                 found.append(f"{path} cannot be read: {told}")
+            elif not told.startswith("unreadable") and path in self.missing:
+                found.append(f"{path} has no good replica, and a reader got something")
         for path, content in self.contents.items():
             right = (len(content), f"{zlib.crc32(content):x}")
             if path not in self.missing and sums.get(path) != right:

@@ -159,6 +159,8 @@ class Cluster:
         self.further_directories = {}
         # What each data server runs, where that is not what all others run.
         self.data_clover = {}
+        # Words before a data server's own command.
+        self.data_within = {}
         # The number of the machine of their own on which the data servers are, where a story cuts that off.
         self.data_machine = None
         self.meta_keys = meta_keys or {}
@@ -225,7 +227,7 @@ class Cluster:
     def start_data(self, name):
         machine = self.machine_of(name)
         inside = self.network.inside(machine) if machine else []
-        command = [*inside, self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
+        command = [*inside, *self.data_within.get(name, []), self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 
     def view(self):

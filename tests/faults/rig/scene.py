@@ -66,6 +66,8 @@ class Scene:
             self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
         self.has_groups = groups > 1
         self.loads = []
+        # Processes of a story's own, which end with it.
+        self.others = []
         self.faults = []
         self.takeovers = []
         # Where clients are told that the members are, if not where they really are.
@@ -86,6 +88,8 @@ class Scene:
         self.options.network.heal()
         for client in self.loads:
             client.process.kill()
+        for process in self.others:
+            process.end()
         self.cluster.stop()
 
     def say(self, sentence):

@@ -35,12 +35,12 @@ def run(scene_of):
         finds(scene, switched_off, contents, "is missing", without=away)
         servers.start(scene.cluster, away)
         nothing(scene, contents)
-        rotten = rot(scene, contents)
+        rot(scene, contents)
+        # A stock client that finds no good replica tells nobody: it might be to blame itself.
         finds(scene, rot, contents, "cannot be read")
-        # The reader has told what it found, so it is missing from now on, and nothing else is.
-        check(After(contents, missing=[rotten]).faults(scene) == [], "no more than the rotten file is missing")
-        finds(scene, "a file that is said to be missing and is not", contents, "is well", missing=[rotten, "/checked/f1"])
-        return scene.verdict(after=After(contents, missing=[rotten]))
+        rot(scene, contents)
+        finds(scene, "a file that is said to be missing and is not", contents, "is well", missing=["/checked/f1"])
+        return scene.verdict(after=After(contents))
 
 
 def finds(scene, plant, contents, said, **words):
@@ -123,11 +123,10 @@ def switched_off(scene):
 
 def rot(scene, contents):
     """a bit of each replica of a block is another"""
-    path, content = "/checked/f3", contents["/checked/f3"]
+    content = contents["/checked/f3"]
     for directory in scene.cluster.data_directories.values():
         for file in directory.glob("current/BP-*/current/finalized/**/blk_*"):
-            if not file.name.endswith(".meta") and file.read_bytes() == content:
-                changed = bytearray(content)
-                changed[5000] ^= 1
-                file.write_bytes(changed)
-    return path
+            found = bytearray(file.read_bytes())
+            if len(found) == len(content) and found[:5000] == content[:5000]:
+                found[5000] ^= 1
+                file.write_bytes(found)

@@ -7,6 +7,8 @@ import time
 
 from harness.report import check
 from rig import replicas
+from rig.after import After
+from rig.servers import accusations, log_of
 
 ITEM = "33"
 IN_SLICE = False
@@ -25,8 +27,6 @@ FILE_BYTES = 1 << 20
 HEAL_S = 180
 # A metadata server that has become active orders neither copies nor deletions for half a minute.
 GRACE_S = 32
-# Lines of a data server's log that accuse a replica.
-ACCUSED = re.compile(r"(?:found a damaged replica|block file is missing; it is forgotten) block=(?:BP\S*:)?blk_(\d+)_")
 
 
 def run(scene_of):
@@ -209,19 +209,10 @@ def watch(scene, victims):
         time.sleep(0.1)
 
 
-def accusations(cluster, name):
-    return {int(number) for number in ACCUSED.findall(log_of(cluster, name))}
-
-
 def mentioned(cluster, name):
     """The blocks of which the scanners of a data server have found something, be it damage or a replica that nobody knew."""
     known = re.findall(r"nobody knew is whole and is a replica from now on block=(?:BP\S*:)?blk_(\d+)_", log_of(cluster, name))
     return accusations(cluster, name) | {int(number) for number in known}
-
-
-def log_of(cluster, name):
-    text = (cluster.directory / f"{name}.log").read_text(errors="replace")
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def span(seconds):
