@@ -55,6 +55,11 @@ def wait(cluster, holds, sentence):
         time.sleep(0.1)
 
 
+def working_volumes(cluster):
+    """How many disks of each server are in use. One that has failed is not told of any more, or is said to have failed."""
+    return {name: sum(not volume["failed"] for volume in server["volumes"] or ()) for name, server in report(cluster).items() if server["alive"]}
+
+
 def accusations(cluster, name):
     """The blocks of which the scanners of a data server have found a replica damaged or gone."""
     return {int(number) for number in ACCUSED.findall(log_of(cluster, name))}

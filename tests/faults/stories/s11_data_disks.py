@@ -1,6 +1,7 @@
 """The disk of a data server stalls, turns read-only, fails at writes, loses what it was given: writers go on with others."""
 
 from rig import disks
+from rig.after import After
 
 ITEM = "11"
 IN_SLICE = False
@@ -45,7 +46,7 @@ def run(scene_of):
                 cluster.start_data(NAME)
                 scene.rest(3, 4)
                 cluster.wait_settled()
-            return scene.verdict(goal_ms=2000)
+            return scene.verdict(goal_ms=2000, after=After())
     finally:
         disk.remove()
 

@@ -70,8 +70,7 @@ def wait_known(cluster, held):
     deadline = time.monotonic() + HEAL_S
     numbers = {number for number, _, _ in held}
     while not numbers <= accusations(cluster, NAME):
-        volumes = servers.report(cluster)[NAME]["volumes"] or ()
-        if any(volume["failed"] for volume in volumes):
+        if servers.working_volumes(cluster)[NAME] < 2:
             return
         check(time.monotonic() < deadline, f"after {HEAL_S} s nobody knows of {len(numbers - accusations(cluster, NAME))} replicas that cannot be read")
         time.sleep(0.2)

@@ -1,5 +1,7 @@
 """Data servers are killed under open streams, one after the other: each writer goes on."""
 
+from rig.after import After
+
 ITEM = "14"
 IN_SLICE = False
 NEEDS_CABLES = False
@@ -19,4 +21,4 @@ def run(scene_of):
             cluster.data[name].wait_gone()
             cluster.start_data(name)
             scene.rest(3, 4)
-        return scene.verdict(goal_ms=1000)
+        return scene.verdict(goal_ms=1000, after=After())

@@ -48,7 +48,7 @@ def run(scene_of):
         scene.rest(5)
         accused = {number for name in scene.cluster.data for number in accusations(scene.cluster, name)}
         check(accused <= planted, f"replicas were accused to which nothing has happened: blocks {sorted(accused - planted)}")
-        return scene.verdict()
+        return scene.verdict(after=After({victim.path: victim.content for victim in victims}))
 
 
 class Victim:

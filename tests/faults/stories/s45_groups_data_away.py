@@ -1,5 +1,6 @@
 """Several groups: a data server is killed, another one frozen, and actives die while it is away and files move."""
 
+from rig.after import After
 from rig.groups import ROOT
 
 ITEM = "45"
@@ -9,8 +10,11 @@ LIMIT_S = 900
 
 
 def run(scene_of):
-    with scene_of(members=3, groups=2, data=4) as scene:
-        cluster = scene.cluster
+    scene = scene_of(members=3, groups=2, data=4)
+    cluster = scene.cluster
+    # A replica that was given up while it was written is told of with the next full report, and deleted then.
+    cluster.data_keys = {"block_report_interval_ms": 5_000}
+    with scene:
         scene.start_loads_of_groups()
         home = max(cluster.groups)
         *killed, frozen = scene.chance.sample(sorted(cluster.data), 3)
@@ -30,7 +34,7 @@ def run(scene_of):
         scene.fault(f"and thaws, {frozen}", cluster.data[frozen].thaw)
         cluster.wait_settled()
         scene.wait_progress()
-        return scene.verdict()
+        return scene.verdict(after=After())
 
 
 def actives_die(scene, groups):

@@ -2,6 +2,7 @@
 
 from harness.report import Failure, check
 from rig import balancing, replicas
+from rig.after import After
 
 ITEM = "52"
 IN_SLICE = False
@@ -61,7 +62,7 @@ def run(scene_of):
         check(balancing.spread(after) < THRESHOLD + 4, f"the servers are not balanced: {balancing.said(after)}")
         replicas.check_files(scene, contents)
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(after=After(contents))
 
 
 def check_none_lost(scene, ours):

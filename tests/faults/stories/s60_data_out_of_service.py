@@ -5,6 +5,8 @@ import time
 
 from harness.report import Failure, check
 from rig import replicas
+from rig.after import After
+from rig.servers import uuid_of
 
 ITEM = "60"
 IN_SLICE = False
@@ -30,7 +32,7 @@ def run(scene_of):
         leaving, resting = scene.chance.sample(sorted(cluster.data), 2)
         decommissioned(scene, orders, leaving, kept)
         maintained(scene, orders, resting, kept)
-        verdict = scene.verdict()
+        verdict = scene.verdict(after=After({f"/kept/{name}": content for name, content in kept.contents.items()}, without=[leaving]))
         check_contents(scene, kept)
         return verdict
 
@@ -115,11 +117,6 @@ class Orders:
         while not self.server(name)["alive"]:
             check(time.monotonic() < deadline, f"{name} is not alive again")
             time.sleep(0.2)
-
-
-def uuid_of(directory):
-    lines = (directory / "current/VERSION").read_text().splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith("datanodeUuid="))
 
 
 class Kept:
