@@ -2,7 +2,7 @@
 
 from harness.report import Failure, check
 from rig import balancing, disks, replicas, servers
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 from rig.pens import Pens, Refused
 
 ITEM = "11"
@@ -14,15 +14,12 @@ PIECE = 400_000
 FILES = 12
 # What is left of a full disk: less than a block needs, so that nobody begins one, and a block that was begun does not end.
 LEFT = 64 << 10
-# A replica that was given up while it was written is told of with the next full report, and deleted then.
-REPORTS = {"block_report_interval_ms": 3_000}
-
 why_not = balancing.why_not
 
 
 def run(scene_of):
     racks = ["/r1", "/r1", "/r2", "/r2"]
-    with scene_of(members=1, cluster_of=balancing.RackedCluster, racks=racks, disk_bytes=DISK_BYTES, data_keys=REPORTS) as scene, Pens(scene) as pens:
+    with scene_of(members=1, meta_keys=COPIES, cluster_of=balancing.RackedCluster, racks=racks, disk_bytes=DISK_BYTES, data_keys=REPORTS) as scene, Pens(scene) as pens:
         cluster = scene.cluster
         contents = balancing.fill(scene, "/old", FILES)
         # Little enough that the small disks do not fill up by it.

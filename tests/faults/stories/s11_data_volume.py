@@ -4,7 +4,7 @@ import time
 
 from harness.report import check
 from rig import failing_files, replicas, servers
-from rig.after import HEAL_S, After, fsck
+from rig.after import COPIES, HEAL_S, REPORTS, After, fsck
 from rig.servers import accusations
 
 ITEM = "11"
@@ -15,15 +15,13 @@ DATA = 4
 NAME = "data-1"
 FILES = 60
 FILE_BYTES = 400_000
-# A copy that was ordered from the disk that fails is ordered again after so long.
-META = {"transfer_retry_ms": 5_000}
 # A look at everything every few seconds: a reader meets only those replicas that it happens to choose.
-SCANS = {"block_scan_period_ms": 3000, "block_scan_bytes_per_second": 64 << 20}
+SCANS = {"block_scan_period_ms": 3000, "block_scan_bytes_per_second": 64 << 20, **REPORTS}
 why_not = failing_files.why_not
 
 
 def run(scene_of):
-    scene = scene_of(members=1, data=DATA, meta_keys=META)
+    scene = scene_of(members=1, data=DATA, meta_keys=COPIES)
     cluster = scene.cluster
     bad = cluster.directory / f"{NAME}-bad"
     cluster.data_keys = SCANS

@@ -4,7 +4,7 @@ import time
 
 from harness.report import Failure, check
 from rig import servers
-from rig.after import After
+from rig.after import COPIES, After
 from rig.pens import Pens, Refused
 
 ITEM = "14"
@@ -19,7 +19,7 @@ FLUSHED = (0, PIECE, BLOCK, 3 * BLOCK + PIECE)
 
 
 def run(scene_of):
-    keys = {"heartbeat_recheck_ms": 1000}
+    keys = {"heartbeat_recheck_ms": 1000, **COPIES}
     with scene_of(members=1, data=DATA, meta_keys=keys) as scene, Pens(scene, **{"dfs.client.socket-timeout": 5_000}) as pens:
         for number in range(ROUNDS):
             tell(scene, pens, f"/round-{number}")

@@ -5,7 +5,7 @@ from collections import Counter
 
 from harness.report import check
 from rig import servers
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 from rig.pens import Pens
 
 ITEM = "14"
@@ -18,12 +18,10 @@ FIRST, REST = 700_001, 900_000
 # The same for clients and data servers, as by default. A client waits five seconds more for each server of a pipeline, and a server for each that follows
 # it, so that the one before the frozen server finds it first.
 TIMEOUT_MS = 4_000
-# A replica that was given up while it was written is told of with the next full report, and deleted then.
-REPORTS = {"block_report_interval_ms": 3_000}
 
 
 def run(scene_of):
-    scene = scene_of(members=1, data=DATA)
+    scene = scene_of(members=1, data=DATA, meta_keys=COPIES)
     scene.cluster.data_keys = {"transfer_timeout_ms": TIMEOUT_MS, **REPORTS}
     with scene, Pens(scene, **{"dfs.client.socket-timeout": TIMEOUT_MS}) as pens:
         cluster = scene.cluster

@@ -4,7 +4,7 @@ import time
 
 from harness.report import check
 from rig import servers
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 from rig.pens import Pens, Refused
 
 ITEM = "14"
@@ -22,7 +22,9 @@ CLIENT = {"dfs.client.socket-timeout": 20_000}
 
 def run(scene_of):
     # One metadata server, which does not mind how long a data server is away.
-    with scene_of(members=1, data=DATA) as scene, Pens(scene, **CLIENT) as pens:
+    scene = scene_of(members=1, data=DATA, meta_keys=COPIES)
+    scene.cluster.data_keys = REPORTS
+    with scene, Pens(scene, **CLIENT) as pens:
         told = [Case(scene, pens, stage, count) for stage in (in_set_up, in_streaming, in_close, in_recovery) for count in (1, 2, 3)]
         for case in told:
             case.tell()

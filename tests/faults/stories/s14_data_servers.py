@@ -1,6 +1,6 @@
 """Data servers are killed under open streams, one after the other: each writer goes on."""
 
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 
 ITEM = "14"
 IN_SLICE = False
@@ -8,8 +8,10 @@ NEEDS_CABLES = False
 
 
 def run(scene_of):
-    with scene_of(members=3, data=4) as scene:
-        cluster = scene.cluster
+    scene = scene_of(members=3, data=4, meta_keys=COPIES)
+    cluster = scene.cluster
+    cluster.data_keys = REPORTS
+    with scene:
         scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=3, stream=4))
         for _ in range(10 if scene.options.is_long else 3):
             scene.rest(1, 3)

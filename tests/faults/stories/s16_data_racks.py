@@ -4,26 +4,27 @@ import time
 
 from harness.report import check
 from rig import balancing, servers
-from rig.after import HEAL_S, After, fsck
+from rig.after import COPIES, HEAL_S, REPORTS, After, fsck
 from rig.pens import Pens
 
 ITEM = "16"
 IN_SLICE = False
 NEEDS_CABLES = False
 LIMIT_S = 900
-RACKS = ["/r1", "/r1", "/r2", "/r3", "/r3", "/r4"]
+# Two servers go, so that one of three replicas is left of every block.
+RACKS = ["/r1", "/r2", "/r3", "/r3", "/r4", "/r4"]
 GONE = ("/r1", "/r2")
 DISK_BYTES = 128 << 20
 BLOCK = 1 << 20
 LENGTH = 1_500_000
 OF_EACH = 6
-META = {"heartbeat_recheck_ms": 1000, "transfer_retry_ms": 10_000}
+META = {"heartbeat_recheck_ms": 1000, **COPIES}
 
 why_not = balancing.why_not
 
 
 def run(scene_of):
-    words = {"cluster_of": balancing.RackedCluster, "racks": RACKS, "disk_bytes": DISK_BYTES}
+    words = {"cluster_of": balancing.RackedCluster, "racks": RACKS, "disk_bytes": DISK_BYTES, "data_keys": REPORTS}
     with scene_of(members=1, meta_keys=META, **words) as scene, Pens(scene, **{"dfs.client.socket-timeout": 10_000}) as pens:
         cluster = scene.cluster
         files = [File(pens, kind, number) for kind in (kept, appended, truncated, deleted, made_anew, written_on) for number in range(OF_EACH)]
@@ -32,11 +33,11 @@ def run(scene_of):
         check(not After().faults(scene), "all is well before anything happens")
         lost = [name for name, rack in cluster.racks.items() if rack in GONE]
         scene.fault(f"the racks {' and '.join(GONE)} are gone: {', '.join(lost)}", lambda: [cluster.data[name].kill() for name in lost])
+        servers.wait_dead(cluster, lost)
+        begun = time.monotonic()
         for file in files:
             file.change()
         scene.say(f"{len(files)} files were appended to, cut, deleted, made anew, written on, or left alone meanwhile")
-        servers.wait_dead(cluster, lost)
-        begun = time.monotonic()
         healed = wait_whole(scene)
         took_s = time.monotonic() - begun
         scene.say(f"all blocks have three replicas on the other racks {took_s:.1f} s after the servers were dead: {healed / took_s:.0f} copies a second")

@@ -2,7 +2,7 @@
 
 from harness.report import check
 from rig import replicas, servers
-from rig.after import After
+from rig.after import COPIES, After
 
 ITEM = "16"
 IN_SLICE = False
@@ -13,7 +13,7 @@ FILE_BYTES = 300_000
 OF_EACH = 2
 SUMS_AT = 7
 SCANS = {"block_scan_period_ms": 3000, "block_scan_bytes_per_second": 64 << 20}
-META = {"heartbeat_recheck_ms": 1000, "transfer_retry_ms": 5_000}
+META = {"heartbeat_recheck_ms": 1000, **COPIES}
 
 
 def run(scene_of):

@@ -3,7 +3,7 @@
 from harness.process import Process
 from harness.report import Failure, check
 from rig import replicas, servers, stores
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 
 ITEM = "29"
 IN_SLICE = False
@@ -14,13 +14,15 @@ FILES, LATER = 40, 20
 # The machine of the copy: members have the numbers below.
 MACHINE = 41
 TWIN = "twin"
-META = {"heartbeat_recheck_ms": 1000, "stale_after_ms": 3_000}
+META = {"heartbeat_recheck_ms": 1000, "stale_after_ms": 3_000, **COPIES}
 REFUSED = "it cannot speak from"
 
 
 def run(scene_of):
-    with scene_of(members=1, data=DATA, meta_keys=META) as scene:
-        cluster = scene.cluster
+    scene = scene_of(members=1, data=DATA, meta_keys=META)
+    cluster = scene.cluster
+    cluster.data_keys = REPORTS
+    with scene:
         contents = replicas_of(scene, "/kept", FILES)
         name = scene.chance.choice(sorted(cluster.data))
         copied = cluster.directory / TWIN

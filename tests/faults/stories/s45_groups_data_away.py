@@ -1,6 +1,6 @@
 """Several groups: a data server is killed, another one frozen, and actives die while it is away and files move."""
 
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 from rig.groups import ROOT
 
 ITEM = "45"
@@ -10,10 +10,9 @@ LIMIT_S = 900
 
 
 def run(scene_of):
-    scene = scene_of(members=3, groups=2, data=4)
+    scene = scene_of(members=3, groups=2, data=4, meta_keys=COPIES)
     cluster = scene.cluster
-    # A replica that was given up while it was written is told of with the next full report, and deleted then.
-    cluster.data_keys = {"block_report_interval_ms": 5_000}
+    cluster.data_keys = REPORTS
     with scene:
         scene.start_loads_of_groups()
         home = max(cluster.groups)

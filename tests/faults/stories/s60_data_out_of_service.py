@@ -5,7 +5,7 @@ import time
 
 from harness.report import Failure, check
 from rig import replicas
-from rig.after import After
+from rig.after import COPIES, REPORTS, After
 from rig.servers import uuid_of
 
 ITEM = "60"
@@ -20,8 +20,9 @@ LEAVE_S = 180
 
 
 def run(scene_of):
-    scene = scene_of(members=3, data=5, meta_keys={"heartbeat_recheck_ms": RECHECK_MS})
+    scene = scene_of(members=3, data=5, meta_keys={"heartbeat_recheck_ms": RECHECK_MS, **COPIES})
     cluster = scene.cluster
+    cluster.data_keys = REPORTS
     orders = Orders(scene, cluster.directory / "data-servers.json")
     cluster.meta_keys["data_servers_file"] = orders.file
     cluster.before_format = orders.write

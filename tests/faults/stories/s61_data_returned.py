@@ -24,6 +24,8 @@ def run(scene_of):
         contents = store(scene, "/kept", KEPT)
         for round_, count, restarts in (("few", ALLOWED // 3, False), ("some", ALLOWED // 3, True), ("many", GOING, True)):
             away(scene, contents, f"/{round_}", count, restarts)
+        # Data servers that register anew show by what clients write that they store it; a replica too many is not deleted before.
+        contents |= store(scene, "/last", KEPT // 2)
         return scene.verdict(after=After(contents))
 
 
