@@ -46,9 +46,10 @@ class After:
         scene.say(f"after {took_s:.1f} s: {len(listing)} blocks, {count} replicas on {len(held)} data servers; fsck, disks and readers find {len(found)} faults")
         return found
 
-    def listing(self, scene):
+    def listing(self, scene, below="/"):
+        """All blocks of the files below a directory, in which nothing changes meanwhile."""
         clients = scene.directory / "clients"
-        load.dump(scene.options.java, scene.conf(), "/", clients / "after-blocks.txt", clients / "after.log", "blocks")
+        load.dump(scene.options.java, scene.conf(), below, clients / "after-blocks.txt", clients / "after.log", "blocks")
         return blocks.read_listing(clients / "after-blocks.txt")
 
     def unreadable(self, scene):

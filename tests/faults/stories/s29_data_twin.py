@@ -34,7 +34,9 @@ def run(scene_of):
             replicas.shell(scene, "-rm", "-skipTrash", path)
             del contents[path]
         before = servers.report(cluster)[name]
-        held = {block for block in replicas.on_disk(cluster)[name] if block[2] in lengths(contents)}
+        ours = {block.replica for directory in ("/kept", "/later") for block in After().listing(scene, directory)}
+        held = replicas.on_disk(cluster)[name] & ours
+        check(held, f"{name} has some of the files")
         twin = scene.fault(f"a copy of {name} is started elsewhere", start_twin, scene, copied)
         servers.wait(cluster, lambda said: REFUSED in log_of(twin) or not twin.is_running, "nothing is said about the copy")
         scene.rest(5)
@@ -81,10 +83,6 @@ def refusal(twin):
     if line is None:
         raise Failure(f"the copy was not refused:\n{twin.tail()}")
     return line[line.find(REFUSED) - 60 :][:200]
-
-
-def lengths(contents):
-    return {len(content) for content in contents.values()}
 
 
 def replicas_of(scene, directory, count):

@@ -70,8 +70,7 @@ def left(cluster, name, doomed):
 
 def of_directory(scene, directory):
     """The numbers of the blocks of its files."""
-    after = After()
-    return {block.number for block in after.listing(scene) if block.path.startswith(f"{directory}/")}
+    return {block.number for block in After().listing(scene, directory)}
 
 
 def store(scene, directory, count):
