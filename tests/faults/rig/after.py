@@ -55,7 +55,9 @@ class After:
     def unreadable(self, scene):
         """A stock client reads every byte of all files."""
         clients = scene.directory / "clients"
-        load.dump(scene.options.java, scene.conf(), "/", clients / "after-files.txt", clients / "after.log")
+        # A client asks three times for a block that it cannot read, and rests longer before each time.
+        conf = scene.conf(**{"dfs.client.retry.window.base": 300})
+        load.dump(scene.options.java, conf, "/", clients / "after-files.txt", clients / "after.log")
         found, sums = [], {}
         for line in (clients / "after-files.txt").read_text().splitlines():
             path, kind, _, length, told = line.split("\t")
