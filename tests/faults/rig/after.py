@@ -25,17 +25,19 @@ COPIES = {"transfer_retry_ms": 10_000}
 
 
 class After:
-    """`contents` is what each file must be, by its path. `missing` are the files of which no good replica lives. `without` are data servers that are gone."""
+    """`contents` is what each file must be, by its path. `missing` are the files of which no good replica lives. `without` are data servers that are gone.
+    `alone` are blocks of which somebody has taken away the block file of a replica: the meta file stays, because the directory scanner deletes no file."""
 
-    def __init__(self, contents=None, missing=(), without=(), heal_s=HEAL_S):
-        self.contents, self.missing, self.without, self.heal_s = contents or {}, frozenset(missing), tuple(without), heal_s
+    def __init__(self, contents=None, missing=(), without=(), alone=(), heal_s=HEAL_S):
+        self.contents, self.missing, self.without = contents or {}, frozenset(missing), tuple(without)
+        self.alone, self.heal_s = frozenset(alone), heal_s
 
     def faults(self, scene):
         """Sentences about what is not as it must be. Says how long it took until all else was."""
         begun = time.monotonic()
         while True:
             listing = self.listing(scene)
-            held = replicas.everything(scene.cluster, self.without)
+            held = self.replicas(scene)
             found = blocks.unlike(listing, held, self.missing) + blocks.unhealthy(fsck(scene), self.missing)
             took_s = time.monotonic() - begun
             if not found or took_s > self.heal_s:
@@ -45,6 +47,12 @@ class After:
         count = sum(len(each) for each in held.values())
         scene.say(f"after {took_s:.1f} s: {len(listing)} blocks, {count} replicas on {len(held)} data servers; fsck, disks and readers find {len(found)} faults")
         return found
+
+    def replicas(self, scene):
+        """All that is on the disks, but for the meta files that may stand alone."""
+        is_alone = lambda replica: replica.length == replicas.NO_BLOCK_FILE and replica.number in self.alone
+        held = replicas.everything(scene.cluster, self.without)
+        return {name: {replica for replica in of_server if not is_alone(replica)} for name, of_server in held.items()}
 
     def listing(self, scene, below="/"):
         """All blocks of the files below a directory, in which nothing changes meanwhile."""

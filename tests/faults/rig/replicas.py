@@ -10,6 +10,8 @@ from harness.report import Failure
 
 META = re.compile(r"blk_(\d+)_(\d+)\.meta")
 ORDER_S = 120
+# The length of a replica of which there is only a meta file.
+NO_BLOCK_FILE = -1
 
 
 def shell(scene, *words, sent=None):
@@ -83,7 +85,7 @@ def in_any_state(directory):
                 with contextlib.suppress(FileNotFoundError):
                     files[int(path.name.removeprefix("blk_"))] = path.stat().st_size
         held |= {blocks.Replica(place.rpartition("/")[2], number, metas.get(number), length) for number, length in files.items()}
-        held |= {blocks.Replica(place.rpartition("/")[2], number, metas[number], -1) for number in metas.keys() - files.keys()}
+        held |= {blocks.Replica(place.rpartition("/")[2], number, metas[number], NO_BLOCK_FILE) for number in metas.keys() - files.keys()}
     return held
 
 

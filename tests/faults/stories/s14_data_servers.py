@@ -8,7 +8,8 @@ NEEDS_CABLES = False
 
 
 def run(scene_of):
-    scene = scene_of(members=3, data=4, meta_keys=COPIES)
+    # A stock stream uses no server again that has failed it, also when that is back. So there is another one for the next that dies.
+    scene = scene_of(members=3, data=5, meta_keys=COPIES)
     cluster = scene.cluster
     cluster.data_keys = REPORTS
     with scene:

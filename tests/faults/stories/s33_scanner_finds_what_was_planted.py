@@ -48,7 +48,8 @@ def run(scene_of):
         scene.rest(5)
         accused = {number for name in scene.cluster.data for number in accusations(scene.cluster, name)}
         check(accused <= planted, f"replicas were accused to which nothing has happened: blocks {sorted(accused - planted)}")
-        return scene.verdict(after=After({victim.path: victim.content for victim in victims}))
+        alone = {victim.number for victim in victims if victim.way == NO_BLOCK_FILE}
+        return scene.verdict(after=After({victim.path: victim.content for victim in victims}, alone=alone))
 
 
 class Victim:
@@ -139,6 +140,7 @@ def copy_in(victim, source, target):
         (place / path.name).write_bytes(path.read_bytes())
 
 
+NO_BLOCK_FILE = "a block file is gone"
 # What happens, and to how many of the three replicas.
 WAYS = {
     "a bit of the data of one": (in_data, 1),
@@ -147,7 +149,7 @@ WAYS = {
     "a bit of the sums of two": (in_meta, 2),
     "a bit of the data of one and of the sums of another": (in_both, 2),
     "a block file is cut": (cut, 1),
-    "a block file is gone": (without_block, 1),
+    NO_BLOCK_FILE: (without_block, 1),
     "a meta file is gone": (without_meta, 1),
     "a replica is copied in": (None, 0),
 }
