@@ -17,8 +17,7 @@ DATA = 4
 BLOCKS = 2_700
 MINE = 2_000
 FILE_BYTES = 20_000
-# More copies at a time than by default, as operators have them who want a loss healed soon.
-META = {"heartbeat_recheck_ms": 1000, "transfers_per_data_server": 20, **COPIES}
+META = {"heartbeat_recheck_ms": 1000, **COPIES}
 # Directories that are written at once.
 PARTS = 4
 
