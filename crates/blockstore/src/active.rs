@@ -40,6 +40,8 @@ pub(crate) struct Files {
     pub promised: u64,
     /// The names in the replica's directory are durable: needed once before the first hsync is answered.
     pub is_named_durably: bool,
+    /// A write has failed in its midst: the files may hold more than the replica has, and another sum for its last chunk.
+    pub is_torn: bool,
     /// The replica was invalidated and may not be written any more.
     pub is_gone: bool,
 }

@@ -61,8 +61,15 @@ impl PoolStore {
         refuse_existing(&self.state.map.read(), block)?;
         let index = self.volumes.choose_volume(new.storage_type, new.size_expected)?;
         let volume = self.volume(index);
-        let files =
-            Files { place, open: None, last_sum: None, promised: 0, is_named_durably: false, is_gone: false };
+        let files = Files {
+            place,
+            open: None,
+            last_sum: None,
+            promised: 0,
+            is_named_durably: false,
+            is_torn: false,
+            is_gone: false,
+        };
         let active = Arc::new(Active::new(block, index, new.checksum, files));
         let writer = active.replace_writer();
         // Held before anybody can find the replica, so that nobody sees it without its files.

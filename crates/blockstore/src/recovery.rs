@@ -116,6 +116,8 @@ impl PoolStore {
         self.open_again(&active, &mut files)?;
         if on_disk > visible {
             self.cut(&active, &mut files, visible)?;
+        } else if files.is_torn {
+            self.mend(&active, &mut files)?;
         }
         self.raise_stamp(&active, &mut files, new_stamp)?;
         drop(files);
@@ -218,6 +220,25 @@ impl PoolStore {
         Ok(())
     }
 
+    /// Cuts off what a failed write has left behind the end of the replica, and puts the last chunk's sum back.
+    pub(crate) fn mend(&self, active: &Active, files: &mut Files) -> StoreResult<()> {
+        self.open_again(active, files)?;
+        let length = active.on_disk();
+        let sum = files.last_sum;
+        self.cut(active, files, length)?;
+        // Not that of what the disk has now: it may have rotted.
+        if let (Some(sum), Some(open)) = (sum, files.open.clone()) {
+            let at = meta_file::sum_offset(
+                active.checksum,
+                length - length % active.checksum.bytes_per_checksum as u64,
+            );
+            let io = |error| self.io_error(active.volume, &format!("mending {}", active.block()), error);
+            open.meta.write_at(&sum[..active.checksum.size()], at).map_err(io)?;
+            files.last_sum = Some(sum);
+        }
+        Ok(())
+    }
+
     /// Cuts a replica being written back to `length`, and makes the last chunk's sum fit.
     pub(crate) fn cut(&self, active: &Active, files: &mut Files, length: u64) -> StoreResult<()> {
         let open = files.open.clone().ok_or(StoreError::Replaced(active.block()))?;
@@ -239,6 +260,7 @@ impl PoolStore {
             open.meta.write_at(&sum[..checksum.size()], at).map_err(io)?;
         }
         files.last_sum = last_sum;
+        files.is_torn = false;
         active.set_on_disk(files, length);
         let size = |length| length + meta_file::length_for(checksum, length);
         self.state.sub_used(active.volume, size(before) - size(length));
@@ -316,6 +338,7 @@ impl PoolStore {
             last_sum,
             promised: 0,
             is_named_durably: false,
+            is_torn: false,
             is_gone: false,
         };
         let active = Arc::new(Active::new(found, settled.volume, checksum, files));

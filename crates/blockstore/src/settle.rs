@@ -152,6 +152,7 @@ impl PoolStore {
             last_sum: None,
             promised: 0,
             is_named_durably: false,
+            is_torn: false,
             is_gone: false,
         };
         let active = Arc::new(Active::new(found, settled.volume, checksum, files));

@@ -93,6 +93,8 @@ impl ReplicaWriter {
         let piece = self.cut(&files, before, offset, data, sums)?;
         let Some(piece) = piece else { return Ok(()) };
         let open = files.open.clone().ok_or(StoreError::Replaced(self.active.block()))?;
+        // Until all of it is there. What a failed write leaves is cut off before the replica is finished or goes on.
+        let was_torn = std::mem::replace(&mut files.is_torn, true);
         open.block.write_at(piece.data, piece.offset).map_err(|error| self.error("writing", error))?;
         let sums_at = meta_file::sum_offset(self.active.checksum, piece.offset);
         if !piece.sums().is_empty() {
@@ -100,6 +102,8 @@ impl ReplicaWriter {
                 .write_at(piece.sums(), sums_at)
                 .map_err(|error| self.error("writing sums of", error))?;
         }
+        // An earlier one may have reached further.
+        files.is_torn = was_torn;
         let end = piece.offset + piece.data.len() as u64;
         let checksum = self.active.checksum;
         files.last_sum = match end % checksum.bytes_per_checksum as u64 {
@@ -268,6 +272,9 @@ impl PoolStore {
         files: &mut Files,
         sync: bool,
     ) -> StoreResult<Block> {
+        if files.is_torn {
+            self.mend(active, files)?;
+        }
         let block = active.block();
         let index = active.volume;
         if sync && files.open.is_some() {

@@ -3,7 +3,7 @@
 use crate::{FileSystem, Result};
 use base::AdminState;
 use proto::hdfs;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// A data server as the metadata server sees it. Sizes in bytes, times in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,22 +82,36 @@ impl DataServer {
     }
 }
 
+/// All servers of the first report, once each: those that the second, later one does not name live, and come first.
+fn known_servers(all: Vec<hdfs::DatanodeInfoProto>, dead: &[hdfs::DatanodeInfoProto]) -> Vec<DataServer> {
+    let dead: HashSet<&str> = dead.iter().map(|wire| &*wire.id.datanode_uuid).collect();
+    let (living, lost): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|wire| !dead.contains(&*wire.id.datanode_uuid));
+    let told = |servers: Vec<_>, is_alive| {
+        servers.into_iter().map(move |wire| DataServer::from_wire(wire, is_alive))
+    };
+    told(living, true).chain(told(lost, false)).collect()
+}
+
 impl FileSystem {
     /// All data servers: the living ones, then the lost ones.
     ///
     /// # Errors
     /// This user is no superuser; or the call fails: see [`FileSystem::call`].
     pub async fn data_servers(&self) -> Result<Vec<DataServer>> {
-        let mut servers = Vec::new();
-        for (kind, is_alive) in
-            [(hdfs::DatanodeReportTypeProto::Live, true), (hdfs::DatanodeReportTypeProto::Dead, false)]
-        {
-            let request = hdfs::GetDatanodeReportRequestProto { r#type: kind as i32 };
-            let response: hdfs::GetDatanodeReportResponseProto =
-                self.call("getDatanodeReport", &request).await?;
-            servers.extend(response.di.into_iter().map(|wire| DataServer::from_wire(wire, is_alive)));
-        }
-        Ok(servers)
+        let all = self.datanode_report(hdfs::DatanodeReportTypeProto::All).await?;
+        // Last: whoever changes sides between the two calls is in the first answer all the same.
+        let dead = self.datanode_report(hdfs::DatanodeReportTypeProto::Dead).await?;
+        Ok(known_servers(all, &dead))
+    }
+
+    async fn datanode_report(
+        &self,
+        kind: hdfs::DatanodeReportTypeProto,
+    ) -> Result<Vec<hdfs::DatanodeInfoProto>> {
+        let request = hdfs::GetDatanodeReportRequestProto { r#type: kind as i32 };
+        let response: hdfs::GetDatanodeReportResponseProto = self.call("getDatanodeReport", &request).await?;
+        Ok(response.di)
     }
 
     /// The volumes of each data server that is alive, by its uuid.
@@ -229,5 +243,29 @@ impl FileSystem {
         let request = hdfs::SetBalancerBandwidthRequestProto { bandwidth };
         let _: hdfs::SetBalancerBandwidthResponseProto = self.call("setBalancerBandwidth", &request).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(uuid: &str) -> hdfs::DatanodeInfoProto {
+        let id = hdfs::DatanodeIdProto { datanode_uuid: uuid.into(), ..Default::default() };
+        hdfs::DatanodeInfoProto { id, ..Default::default() }
+    }
+
+    #[test]
+    fn a_server_that_dies_or_comes_back_between_the_two_reports_is_told_once() {
+        // Of the first report `back` was dead and `dies` was alive; by the second it is the other way round.
+        let all = ["lost", "back", "dies", "well"].map(server).into();
+        let told: Vec<_> = known_servers(all, &["lost", "dies"].map(server))
+            .into_iter()
+            .map(|server| (server.uuid, server.is_alive))
+            .collect();
+        let wanted = [("back", true), ("well", true), ("lost", false), ("dies", false)];
+        assert_eq!(told, wanted.map(|(uuid, is_alive)| (uuid.to_owned(), is_alive)));
+        // One that has joined, and one that was forgotten, between the two.
+        assert_eq!(known_servers(vec![server("well")], &[server("joined")]).len(), 1);
     }
 }

@@ -239,6 +239,51 @@ class Blocks(unittest.TestCase):
         self.assertEqual(blocks.violations(open_file, {"data-1": {(1, 1001, 10)}}), [])
         self.assertEqual(len(blocks.violations(open_file, {"data-1": set()})), 1)
 
+    def unlike(self, *replicas, is_open=False, missing=frozenset(), servers=("data-1", "data-2", "data-3")):
+        """Of a file with one block, of which the servers have these replicas beside two good ones."""
+        good = blocks.Replica("finalized", 1, 1001, 10)
+        held = dict.fromkeys(servers[:2], {good}) | {servers[2]: set(replicas)}
+        return blocks.unlike([blocks.Block("/a", is_open, 1, 1001, 10, 3)], held, missing)
+
+    def test_replicas_as_they_must_be_are_fine(self):
+        self.assertEqual(self.unlike(blocks.Replica("finalized", 1, 1001, 10)), [])
+        one = blocks.Block("/a", False, 1, 1001, 10, 3)
+        on_two = {name: {blocks.Replica("finalized", 1, 1001, 10)} for name in ("data-1", "data-2")}
+        self.assertEqual(blocks.unlike([one], on_two), [], "no more than there are servers")
+
+    def test_a_replica_too_few_or_too_many_is_found(self):
+        good = blocks.Replica("finalized", 1, 1001, 10)
+        self.assertEqual(len(self.unlike()), 1)
+        four = {f"data-{number}": {good} for number in range(4)}
+        self.assertEqual(len(blocks.unlike([blocks.Block("/a", False, 1, 1001, 10, 3)], four)), 1)
+
+    def test_what_is_left_on_a_disk_is_found(self):
+        good = blocks.Replica("finalized", 1, 1001, 10)
+        for left in (blocks.Replica(place, 2, 1002, 10) for place in ("finalized", "rbw", "tmp")):
+            self.assertEqual(len(self.unlike(good, left)), 1, left)
+        for spoilt in (("rbw", 1, 1001, 10), ("finalized", 1, 1000, 10), ("finalized", 1, 1001, 9), ("finalized", 1, None, 10)):
+            # It is told as well that the file has one replica too few.
+            self.assertEqual(len(self.unlike(blocks.Replica(*spoilt))), 2, spoilt)
+
+    def test_an_open_file_and_a_missing_one_may_have_anything_anywhere(self):
+        for words in ({"is_open": True}, {"missing": {"/a"}}):
+            self.assertEqual(self.unlike(blocks.Replica("rbw", 1, 1000, 3), **words), [])
+            self.assertEqual(len(self.unlike(blocks.Replica("rbw", 2, 1000, 3), **words)), 1)
+
+    def fsck(self, fault=None, healthy=True, over=0):
+        lines = [{"path": "/a", "blocks": [{"block": "blk_1", "fault": fault}]}] if fault else []
+        return [*lines, {"summary": {"healthy": healthy, "over_replicated_blocks": over}}]
+
+    def test_fsck_must_say_exactly_what_is_missing(self):
+        self.assertEqual(blocks.unhealthy(self.fsck()), [])
+        for fault in ("missing", "corrupt"):
+            self.assertEqual(blocks.unhealthy(self.fsck(fault, healthy=False), {"/a"}), [])
+            self.assertEqual(len(blocks.unhealthy(self.fsck(fault, healthy=False))), 2)
+        self.assertEqual(len(blocks.unhealthy(self.fsck("missing", healthy=False), {"/a", "/b"})), 1)
+        self.assertEqual(len(blocks.unhealthy(self.fsck(), {"/a"})), 2)
+        self.assertEqual(len(blocks.unhealthy(self.fsck("under_replicated"))), 1)
+        self.assertEqual(len(blocks.unhealthy(self.fsck(over=1))), 1)
+
 
 class TreesApart(unittest.TestCase):
     def end(self, own="1:7", digest="aa", dix="5", directories="bb"):

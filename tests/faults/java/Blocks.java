@@ -9,7 +9,7 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.protocol.LocatedBlocks;
 
-/** All files below a directory with their blocks, one line a block: PATH, closed or open, id, generation stamp, length, servers that have it. */
+/** All files below a directory with their blocks, one line a block: PATH, closed or open, id, generation stamp, length, servers that have it, and how many the file wants. */
 final class Blocks {
   private Blocks() {}
 
@@ -24,18 +24,18 @@ final class Blocks {
       if (status.isDirectory()) {
         below(fs, status.getPath(), out);
       } else {
-        blocks(fs, status.getPath().toUri().getPath(), out);
+        blocks(fs, status.getPath().toUri().getPath(), status.getReplication(), out);
       }
     }
   }
 
-  private static void blocks(DistributedFileSystem fs, String path, Writer out) throws IOException {
+  private static void blocks(DistributedFileSystem fs, String path, short wanted, Writer out) throws IOException {
     LocatedBlocks found = fs.getClient().getLocatedBlocks(path, 0, Long.MAX_VALUE);
     String state = found.isUnderConstruction() ? "open" : "closed";
     for (LocatedBlock block : found.getLocatedBlocks()) {
       String numbers =
           block.getBlock().getBlockId() + "\t" + block.getBlock().getGenerationStamp() + "\t" + block.getBlock().getNumBytes();
-      out.write(path + "\t" + state + "\t" + numbers + "\t" + block.getLocations().length + "\n");
+      out.write(path + "\t" + state + "\t" + numbers + "\t" + block.getLocations().length + "\t" + wanted + "\n");
     }
   }
 }

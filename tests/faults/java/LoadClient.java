@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
  * A stock client that loads a cluster without pause and writes down what it was told, whatever happens to the cluster.
@@ -12,6 +13,7 @@ import org.apache.hadoop.fs.Path;
  * LoadClient load ROOT HISTORY SEED OWN CELL DATA STREAM PAUSE-US TREE MIXED   until standard input ends
  * LoadClient dump ROOT FILE                                                    the whole tree with sizes and checksums
  * LoadClient blocks ROOT FILE                                                  the blocks of all its files
+ * LoadClient pens ROOT                                                         does what it is told, see Pens
  * </pre>
  *
  * <p>The cluster is the one that the configuration on the class path names. OWN, CELL, DATA, STREAM, TREE and MIXED are counts of
@@ -35,6 +37,9 @@ public final class LoadClient {
           break;
         case "blocks":
           Blocks.write(fs, root, java.nio.file.Path.of(words[2]));
+          break;
+        case "pens":
+          Pens.serve((DistributedFileSystem) fs);
           break;
         default:
           throw new IllegalArgumentException("unknown command " + words[0]);

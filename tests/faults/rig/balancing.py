@@ -53,6 +53,9 @@ class RackedCluster(Cluster):
     def directories_of(self, name):
         return [f"[{kind}]{disk}" for kind, disk in self.disks[name].items()]
 
+    def volumes_of(self, name):
+        return [*self.disks[name].values()]
+
     def configure_data(self, name):
         for disk in self.disks[name].values():
             disk.parent.mkdir(parents=True)
@@ -62,12 +65,12 @@ class RackedCluster(Cluster):
             disk.mkdir()
         super().configure_data(name)
 
-    def join(self):
-        """The servers that were held back come, with empty disks."""
+    def join(self, data=None):
+        """The servers that were held back come, with empty disks. `data`: so many servers are there then, if not all."""
         for name in self.joiners:
             self.configure_data(name)
             self.start_data(name)
-        self.wait_settled()
+        self.wait_settled(data=data)
 
     def stop(self):
         super().stop()

@@ -155,8 +155,12 @@ class Cluster:
         self.members = {number: Member(self, number) for number in range(1, members + 1)}
         self.data = {f"data-{number}": None for number in range(1, data + 1)}
         self.data_directories = {name: directory / name for name in self.data}
+        # More directories of a data server, where it has more than one disk.
+        self.further_directories = {}
         # What each data server runs, where that is not what all others run.
         self.data_clover = {}
+        # Words before a data server's own command.
+        self.data_within = {}
         # The number of the machine of their own on which the data servers are, where a story cuts that off.
         self.data_machine = None
         self.meta_keys = meta_keys or {}
@@ -214,12 +218,16 @@ class Cluster:
 
     def directories_of(self, name):
         """The directories of a data server as its file names them."""
-        return [self.data_directories[name]]
+        return self.volumes_of(name)
+
+    def volumes_of(self, name):
+        """All its directories, one on each of its disks."""
+        return [self.data_directories[name], *self.further_directories.get(name, ())]
 
     def start_data(self, name):
         machine = self.machine_of(name)
         inside = self.network.inside(machine) if machine else []
-        command = [*inside, self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
+        command = [*inside, *self.data_within.get(name, []), self.data_clover.get(name, self.clover), "data", "--config", self.directory / f"{name}.toml"]
         self.data[name] = Process(name, command, self.directory / f"{name}.log")
 
     def view(self):

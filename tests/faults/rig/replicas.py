@@ -1,13 +1,17 @@
 """Files with blocks that a story stores and reads back, and the replicas that lie on the data servers' disks."""
 
+import contextlib
 import re
 import subprocess
 import time
 
+from checks import blocks
 from harness.report import Failure
 
 META = re.compile(r"blk_(\d+)_(\d+)\.meta")
 ORDER_S = 120
+# The length of a replica of which there is only a meta file.
+NO_BLOCK_FILE = -1
 
 
 def shell(scene, *words, sent=None):
@@ -58,6 +62,30 @@ def below(directory):
             held.add((int(number), int(stamp), meta.with_name(f"blk_{number}").stat().st_size))
         except FileNotFoundError:
             continue
+    return held
+
+
+def everything(cluster, without=()):
+    """All replicas of each data server but these, in whatever state, on all its disks."""
+    found = {}
+    for name in cluster.data:
+        if name not in without:
+            found[name] = set().union(*(in_any_state(directory) for directory in cluster.volumes_of(name)))
+    return found
+
+
+def in_any_state(directory):
+    held = set()
+    for place in ("current/finalized", "current/rbw", "tmp"):
+        metas, files = {}, {}
+        for path in directory.glob(f"current/BP-*/{place}/**/blk_*"):
+            if match := META.fullmatch(path.name):
+                metas[int(match[1])] = int(match[2])
+            elif path.name.removeprefix("blk_").isdigit():
+                with contextlib.suppress(FileNotFoundError):
+                    files[int(path.name.removeprefix("blk_"))] = path.stat().st_size
+        held |= {blocks.Replica(place.rpartition("/")[2], number, metas.get(number), length) for number, length in files.items()}
+        held |= {blocks.Replica(place.rpartition("/")[2], number, metas[number], NO_BLOCK_FILE) for number in metas.keys() - files.keys()}
     return held
 
 

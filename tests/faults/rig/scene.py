@@ -66,6 +66,8 @@ class Scene:
             self.cluster = GroupsCluster(*place, groups=groups, **keys) if groups > 1 else Cluster(*place, **keys)
         self.has_groups = groups > 1
         self.loads = []
+        # Processes of a story's own, which end with it.
+        self.others = []
         self.faults = []
         self.takeovers = []
         # Where clients are told that the members are, if not where they really are.
@@ -86,6 +88,8 @@ class Scene:
         self.options.network.heal()
         for client in self.loads:
             client.process.kill()
+        for process in self.others:
+            process.end()
         self.cluster.stop()
 
     def say(self, sentence):
@@ -185,16 +189,17 @@ class Scene:
 
     # The verdict.
 
-    def verdict(self, allowed=frozenset(), goal_ms=None):
+    def verdict(self, allowed=frozenset(), goal_ms=None, after=None):
         """Ends the load, lists the namespace and holds it against the histories. No client may have seen a longer outage than
-        `goal_ms`; a slice, which runs with the debug build beside other work, is not held to that."""
+        `goal_ms`; a slice, which runs with the debug build beside other work, is not held to that. `after` says what the data servers must have at the end."""
         self.note_end()
         for client in self.loads:
             client.end()
         self.keep_takeovers()
         listing = self.directory / "clients" / "namespace.txt"
         load.dump(self.options.java, self.conf(), ROOT, listing, self.directory / "clients" / "dump.log")
-        astray = self.blocks_astray() + self.trees_apart() if self.has_groups else []
+        astray = after.faults(self) if after else []
+        astray += self.blocks_astray() + self.trees_apart() if self.has_groups else []
         histories = [history.read(client.history) for client in self.loads]
         with bounded_memory():
             return Verdict.of(self, histories, history.read_listing(listing), allowed, None if self.options.has_no_goals else goal_ms, astray)

@@ -1,6 +1,7 @@
 """The disk of a data server stalls, turns read-only, fails at writes, loses what it was given: writers go on with others."""
 
 from rig import disks
+from rig.after import COPIES, REPORTS, After
 
 ITEM = "11"
 IN_SLICE = False
@@ -11,10 +12,11 @@ why_not = disks.why_not
 
 
 def run(scene_of):
-    scene = scene_of(members=3, data=4)
+    scene = scene_of(members=3, data=4, meta_keys=COPIES)
     cluster = scene.cluster
     disk = disks.Disk(cluster.directory / "disk")
     cluster.data_directories[NAME] = disk.directory / "data"
+    cluster.data_keys = REPORTS
     cluster.before_format = disk.make
     try:
         with scene:
@@ -45,7 +47,7 @@ def run(scene_of):
                 cluster.start_data(NAME)
                 scene.rest(3, 4)
                 cluster.wait_settled()
-            return scene.verdict(goal_ms=2000)
+            return scene.verdict(goal_ms=2000, after=After())
     finally:
         disk.remove()
 

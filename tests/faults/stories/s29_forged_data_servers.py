@@ -4,6 +4,7 @@ import time
 
 from harness.report import Failure
 from rig import replicas
+from rig.after import After
 from rig.stranger import Refused, Stranger
 
 ITEM = "29"
@@ -18,7 +19,8 @@ LYING_S = 60
 
 
 def run(scene_of):
-    with scene_of(members=3, data=DATA) as scene:
+    # The made-up servers are known to be dead soon after they fall silent.
+    with scene_of(members=3, data=DATA, meta_keys={"heartbeat_recheck_ms": 1000}) as scene:
         cluster = scene.cluster
         files = replicas.write_files(scene, "/forged", FILES)
         before = replicas.on_disk(cluster)
@@ -36,7 +38,7 @@ def run(scene_of):
         scene.wait_progress()
         keep_all(scene, before)
         replicas.check_files(scene, files)
-        return scene.verdict()
+        return scene.verdict(after=After(files))
 
 
 def keep_all(scene, before):

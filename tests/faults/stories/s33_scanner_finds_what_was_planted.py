@@ -7,6 +7,8 @@ import time
 
 from harness.report import check
 from rig import replicas
+from rig.after import After
+from rig.servers import accusations, log_of
 
 ITEM = "33"
 IN_SLICE = False
@@ -25,8 +27,6 @@ FILE_BYTES = 1 << 20
 HEAL_S = 180
 # A metadata server that has become active orders neither copies nor deletions for half a minute.
 GRACE_S = 32
-# Lines of a data server's log that accuse a replica.
-ACCUSED = re.compile(r"(?:found a damaged replica|block file is missing; it is forgotten) block=(?:BP\S*:)?blk_(\d+)_")
 
 
 def run(scene_of):
@@ -48,7 +48,8 @@ def run(scene_of):
         scene.rest(5)
         accused = {number for name in scene.cluster.data for number in accusations(scene.cluster, name)}
         check(accused <= planted, f"replicas were accused to which nothing has happened: blocks {sorted(accused - planted)}")
-        return scene.verdict()
+        alone = {victim.number for victim in victims if victim.way == NO_BLOCK_FILE}
+        return scene.verdict(after=After({victim.path: victim.content for victim in victims}, alone=alone))
 
 
 class Victim:
@@ -139,6 +140,7 @@ def copy_in(victim, source, target):
         (place / path.name).write_bytes(path.read_bytes())
 
 
+NO_BLOCK_FILE = "a block file is gone"
 # What happens, and to how many of the three replicas.
 WAYS = {
     "a bit of the data of one": (in_data, 1),
@@ -147,7 +149,7 @@ WAYS = {
     "a bit of the sums of two": (in_meta, 2),
     "a bit of the data of one and of the sums of another": (in_both, 2),
     "a block file is cut": (cut, 1),
-    "a block file is gone": (without_block, 1),
+    NO_BLOCK_FILE: (without_block, 1),
     "a meta file is gone": (without_meta, 1),
     "a replica is copied in": (None, 0),
 }
@@ -209,19 +211,10 @@ def watch(scene, victims):
         time.sleep(0.1)
 
 
-def accusations(cluster, name):
-    return {int(number) for number in ACCUSED.findall(log_of(cluster, name))}
-
-
 def mentioned(cluster, name):
     """The blocks of which the scanners of a data server have found something, be it damage or a replica that nobody knew."""
     known = re.findall(r"nobody knew is whole and is a replica from now on block=(?:BP\S*:)?blk_(\d+)_", log_of(cluster, name))
     return accusations(cluster, name) | {int(number) for number in known}
-
-
-def log_of(cluster, name):
-    text = (cluster.directory / f"{name}.log").read_text(errors="replace")
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def span(seconds):

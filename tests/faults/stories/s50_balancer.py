@@ -2,6 +2,7 @@
 
 from harness.report import check
 from rig import balancing, replicas
+from rig.after import After
 
 ITEM = "50"
 IN_SLICE = False
@@ -34,4 +35,4 @@ def run(scene_of):
         check(balancing.spread(after) < THRESHOLD + 2, f"the servers are not balanced: {balancing.said(after)}")
         check(balancing.spread(before) > 3 * THRESHOLD, "there was something to do")
         replicas.check_files(scene, contents)
-        return scene.verdict()
+        return scene.verdict(after=After(contents))

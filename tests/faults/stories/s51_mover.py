@@ -2,6 +2,7 @@
 
 from harness.report import check
 from rig import balancing, replicas
+from rig.after import After
 
 ITEM = "51"
 IN_SLICE = False
@@ -31,7 +32,7 @@ def run(scene_of):
         check(len(moved) + len(after["DISK"]) == len(before["DISK"]), "no block has gone")
         check(len(moved) >= FILES and len(after["DISK"]) >= FILES, "the files of one directory were moved, and those of the other were not")
         replicas.check_files(scene, contents)
-        return scene.verdict()
+        return scene.verdict(after=After(contents))
 
 
 def held_by_kind(cluster):

@@ -2,6 +2,7 @@
 
 from harness.report import Failure, check
 from rig import balancing, replicas
+from rig.after import COPIES, REPORTS, After
 
 ITEM = "52"
 IN_SLICE = False
@@ -18,8 +19,8 @@ why_not = balancing.why_not
 
 def run(scene_of):
     # So slow that the faults come while replicas are on their way.
-    slow = {"move_bytes_per_second": 3 << 20}
-    with scene_of(members=3, data_keys=slow, **balancing.two_join(DISK_BYTES)) as scene:
+    slow = {"move_bytes_per_second": 3 << 20, **REPORTS}
+    with scene_of(members=3, meta_keys=COPIES, data_keys=slow, **balancing.two_join(DISK_BYTES)) as scene:
         cluster, stock = scene.cluster, balancing.Stock(scene)
         contents = balancing.fill(scene, "/old", FILES)
         ours = {block[0] for held in replicas.on_disk(cluster).values() for block in held}
@@ -61,7 +62,7 @@ def run(scene_of):
         check(balancing.spread(after) < THRESHOLD + 4, f"the servers are not balanced: {balancing.said(after)}")
         replicas.check_files(scene, contents)
         scene.keep_takeovers()
-        return scene.verdict()
+        return scene.verdict(after=After(contents))
 
 
 def check_none_lost(scene, ours):

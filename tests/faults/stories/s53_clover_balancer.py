@@ -5,6 +5,7 @@ import subprocess
 
 from harness.report import check
 from rig import balancing, replicas
+from rig.after import After
 
 ITEM = "53"
 IN_SLICE = False
@@ -50,7 +51,7 @@ def run(scene_of):
         replicas.check_files(scene, contents)
         code, text, _ = balancing.Stock(scene).balance(THRESHOLD)
         check(code == 0 and balancing.moved_by(text) == 0, "Hadoop's balancer finds nothing to do")
-        return scene.verdict()
+        return scene.verdict(after=After(contents))
 
 
 def command(scene, *words):

@@ -5,6 +5,8 @@ import time
 
 from harness.report import Failure, check
 from rig import replicas
+from rig.after import COPIES, REPORTS, After
+from rig.servers import uuid_of
 
 ITEM = "60"
 IN_SLICE = False
@@ -18,8 +20,9 @@ LEAVE_S = 180
 
 
 def run(scene_of):
-    scene = scene_of(members=3, data=5, meta_keys={"heartbeat_recheck_ms": RECHECK_MS})
+    scene = scene_of(members=3, data=5, meta_keys={"heartbeat_recheck_ms": RECHECK_MS, **COPIES})
     cluster = scene.cluster
+    cluster.data_keys = REPORTS
     orders = Orders(scene, cluster.directory / "data-servers.json")
     cluster.meta_keys["data_servers_file"] = orders.file
     cluster.before_format = orders.write
@@ -30,7 +33,7 @@ def run(scene_of):
         leaving, resting = scene.chance.sample(sorted(cluster.data), 2)
         decommissioned(scene, orders, leaving, kept)
         maintained(scene, orders, resting, kept)
-        verdict = scene.verdict()
+        verdict = scene.verdict(after=After({f"/kept/{name}": content for name, content in kept.contents.items()}, without=[leaving]))
         check_contents(scene, kept)
         return verdict
 
@@ -115,11 +118,6 @@ class Orders:
         while not self.server(name)["alive"]:
             check(time.monotonic() < deadline, f"{name} is not alive again")
             time.sleep(0.2)
-
-
-def uuid_of(directory):
-    lines = (directory / "current/VERSION").read_text().splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith("datanodeUuid="))
 
 
 class Kept:

@@ -7,7 +7,10 @@ use pipeline::{Ack, Reply, Status};
 use proto::{data_transfer::delimited, hdfs::PipelineAckProto};
 use rpc::streaming::{Inbound, Outgoing, StreamError};
 use std::sync::atomic::Ordering;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::{
+    sync::mpsc::UnboundedReceiver,
+    time::{Instant, timeout_at},
+};
 
 /// One write's voice. It gathers all that can be said and says it in one piece.
 struct Speaker<'a> {
@@ -37,11 +40,19 @@ pub async fn speak(
 ) -> Result<(), Refusal> {
     let mut speaker =
         Speaker { shared, acknowledger, words: BytesMut::new(), mirror_end: None, is_corrupt: false };
+    // The mirror's time runs from when it owes something, and anew from each of its words. It does not begin again with what comes from elsewhere: a writer
+    // that waits sends heartbeats all the time.
+    let (mut owed, mut heard) = (false, Instant::now());
     loop {
+        let owes = shared.responder.lock().awaits_mirror();
+        if !(owed && owes) {
+            heard = Instant::now();
+        }
+        owed = owes;
         let event = tokio::select! {
             biased;
             disk = tidings.recv() => Event::Disk(disk),
-            ack = next_ack(&mut mirror) => Event::Mirror(ack),
+            ack = next_ack(&mut mirror, heard) => Event::Mirror(ack),
             () = shared.wake.notified() => Event::Woken,
         };
         match event {
@@ -54,13 +65,14 @@ pub async fn speak(
             }
             Event::Disk(None) => return Err(Refusal::error("the disk's thread is gone")),
             Event::Mirror(Ok(first)) => {
+                heard = Instant::now();
                 speaker.on_ack(&first)?;
                 while let Some(next) = mirror.as_mut().and_then(|mirror| mirror.message_at_hand().transpose())
                 {
                     speaker.on_ack(&next?)?;
                 }
             }
-            Event::Mirror(Err(StreamError::Timeout(_))) if shared.responder.lock().is_idle() => {}
+            Event::Mirror(Err(StreamError::Timeout(_))) if !owed => {}
             Event::Mirror(Err(error)) => {
                 mirror = None;
                 speaker.mirror_end = Some(error);
@@ -134,10 +146,18 @@ impl Speaker<'_> {
     }
 }
 
-/// The next acknowledgement of the mirror. Without a mirror, it never comes.
-async fn next_ack(mirror: &mut Option<&mut Inbound>) -> Result<PipelineAckProto, StreamError> {
+/// The next acknowledgement of the mirror, which has its time from `heard` on. Without a mirror, it never comes.
+async fn next_ack(
+    mirror: &mut Option<&mut Inbound>,
+    heard: Instant,
+) -> Result<PipelineAckProto, StreamError> {
     match mirror {
-        Some(mirror) => mirror.message().await,
+        Some(mirror) => {
+            let patience = mirror.timeout;
+            timeout_at(heard + patience, mirror.message())
+                .await
+                .unwrap_or(Err(StreamError::Timeout(patience)))
+        }
         None => std::future::pending().await,
     }
 }

@@ -2,6 +2,7 @@
 //! sockets; where a client must misbehave, raw bytes.
 
 mod cluster;
+mod frozen;
 mod hostile;
 mod moves;
 mod recovery;
