@@ -33,6 +33,7 @@ mod remove;
 pub mod replica;
 mod scan;
 pub mod scanner;
+pub mod schedule;
 mod serve;
 mod settle;
 pub mod store;

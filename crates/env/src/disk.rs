@@ -161,6 +161,54 @@ pub trait File: Send + Sync {
     /// # Errors
     /// The disk has no room for so many bytes, or the medium fails.
     fn allocate(&self, length: u64) -> io::Result<()>;
+    /// Takes room for the file up to `length`, in one piece if there is one, without making the file longer. What is beyond the
+    /// file's end is given back by [`File::set_length`]. A disk that cannot does nothing.
+    ///
+    /// # Errors
+    /// The disk has no room for so many bytes, or the medium fails.
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        let _ = length;
+        Ok(())
+    }
+    /// Begins to write these bytes out of the system's memory to the medium, where the system keeps bytes in memory. They stay in
+    /// memory. This makes nothing durable.
+    ///
+    /// # Errors
+    /// The system cannot begin.
+    fn begin_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Waits until the medium has the last of these bytes, whose write-out has begun. The medium may still keep them in a cache of
+    /// its own, and the file's length may not be on it yet: this makes nothing durable.
+    ///
+    /// # Errors
+    /// The medium failed, now or before.
+    fn await_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Lets the system forget these bytes as far as the medium has them: nobody will read them soon.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn forget_cached(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Whether the byte at `offset` can be read without asking the medium.
+    fn is_cached(&self, offset: u64) -> bool {
+        let _ = offset;
+        true
+    }
+    /// Reads these bytes into the system's memory, and waits for the last of them.
+    ///
+    /// # Errors
+    /// The medium failed.
+    fn read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
     /// The descriptor, where there is one (for sendfile and read-ahead); none in a simulation.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None

@@ -1,6 +1,7 @@
 //! The machine's file system.
 
 mod medium;
+mod page_cache;
 
 use crate::{
     disk::{Disk, File, Lock, LockFile, OpenMode, Space, WriteDone},
@@ -259,6 +260,38 @@ impl File for LocalFile {
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(length),
             result => Ok(result?),
         }
+    }
+
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length) {
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    fn begin_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::begin_write_out(&self.file, offset, length)
+    }
+
+    fn await_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::await_write_out(&self.file, offset, length)
+    }
+
+    fn forget_cached(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::forget(&self.file, offset, length)
+    }
+
+    fn is_cached(&self, offset: u64) -> bool {
+        page_cache::has(&self.file, offset)
+    }
+
+    fn read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::read_ahead(&self.file, offset, length)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
