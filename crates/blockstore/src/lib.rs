@@ -54,6 +54,7 @@ pub use pool::{PoolStore, StorageReplicas};
 pub use reader::ReplicaReader;
 pub use replica::ReplicaFacts;
 pub use scanner::{ScanConfig, Scanners};
+pub use schedule::{config::TurnsConfig, write_stream::Gate};
 pub use store::{BlockStore, StorageReport};
 pub use threads::VolumeThreads;
 pub use volume::VolumeIndex;

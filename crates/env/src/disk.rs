@@ -161,13 +161,20 @@ pub trait File: Send + Sync {
     /// # Errors
     /// The disk has no room for so many bytes, or the medium fails.
     fn allocate(&self, length: u64) -> io::Result<()>;
-    /// Takes room for the file up to `length`, in one piece if there is one, without making the file longer. What is beyond the
-    /// file's end is given back by [`File::set_length`]. A disk that cannot does nothing.
+    /// Takes room for the file up to `length`, in one piece if there is one, without making the file longer. A disk that cannot
+    /// does nothing.
     ///
     /// # Errors
     /// The disk has no room for so many bytes, or the medium fails.
     fn reserve(&self, length: u64) -> io::Result<()> {
         let _ = length;
+        Ok(())
+    }
+    /// Gives back the room that the file has beyond its end, if there is any that is worth while.
+    ///
+    /// # Errors
+    /// The system cannot tell what the file has, or the medium fails.
+    fn give_back_room(&self) -> io::Result<()> {
         Ok(())
     }
     /// Begins to write these bytes out of the system's memory to the medium, where the system keeps bytes in memory. They stay in

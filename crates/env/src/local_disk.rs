@@ -24,6 +24,10 @@ use std::{
 /// more did not help on one virtual disk (by eye, not sacred).
 const WRITE_THREAD_COUNT: usize = 2;
 
+/// Room that files keep beyond their ends: to give less back is not worth an operation, and file systems count their own blocks
+/// for a file as well.
+const ROOM_BYTES_LEFT: u64 = 1 << 20;
+
 pub struct LocalDisk {
     queue: Arc<WriteQueue>,
     /// Signs of life of the threads that write.
@@ -267,6 +271,16 @@ impl File for LocalFile {
         match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length) {
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             result => Ok(result?),
+        }
+    }
+
+    fn give_back_room(&self) -> io::Result<()> {
+        let _rest = rest();
+        let metadata = self.file.metadata()?;
+        let taken = metadata.blocks().saturating_mul(512);
+        match taken > metadata.len().saturating_add(ROOM_BYTES_LEFT) {
+            true => self.file.set_len(metadata.len()),
+            false => Ok(()),
         }
     }
 

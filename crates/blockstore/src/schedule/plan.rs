@@ -176,6 +176,11 @@ impl Plan {
         self.streams.len()
     }
 
+    /// Whether the stream is open, or has bytes that are still to go out.
+    pub fn has(&self, id: StreamId) -> bool {
+        self.streams.contains_key(&id)
+    }
+
     /// Write streams that wait for room in the disk's queue.
     pub fn line_length(&self) -> usize {
         self.line.len()

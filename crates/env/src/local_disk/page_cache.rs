@@ -95,7 +95,8 @@ mod tests {
         file.begin_write_out(0, 3 * MIB + 5).unwrap();
         file.await_write_out(0, 3 * MIB + 5).unwrap();
         assert!(file.is_cached(MIB));
-        file.set_length(3 * MIB + 5).unwrap();
+        file.give_back_room().unwrap();
+        assert_eq!(file.length().unwrap(), 3 * MIB + 5);
         let mut found = vec![0; 3 * MIB as usize + 5];
         for _ in 0..2 {
             assert_eq!(file.read_at(&mut found, 0).unwrap(), found.len());
