@@ -54,7 +54,7 @@ pub use pool::{PoolStore, StorageReplicas};
 pub use reader::ReplicaReader;
 pub use replica::ReplicaFacts;
 pub use scanner::{ScanConfig, Scanners};
-pub use schedule::{config::TurnsConfig, write_stream::Gate};
+pub use schedule::{config::TurnsConfig, read_stream::ReadStream, write_stream::Gate};
 pub use store::{BlockStore, StorageReport};
 pub use threads::VolumeThreads;
 pub use volume::VolumeIndex;

@@ -64,7 +64,8 @@ impl BlockStore {
         }
         let threads = VolumeThreads::start(volumes.len(), config.threads_per_volume)
             .map_err(|error| OpenError::Io { path: config.volumes[0].path.clone(), error })?;
-        let turns = volumes.iter().map(|volume| start_turns(&env, &config, volume)).collect::<Result<_, _>>()?;
+        let turns =
+            volumes.iter().map(|volume| start_turns(&env, &config, volume)).collect::<Result<_, _>>()?;
         let uuid = uuid.unwrap_or_else(|| random_uuid(&env).to_string().into());
         Ok(Arc::new(Self {
             env,

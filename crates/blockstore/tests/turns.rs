@@ -3,7 +3,10 @@
 mod common;
 
 use base::StorageType;
-use blockstore::{BlockStore, Gate, PoolStore, StoreError, StoreConfig, schedule::{config::Which, plan::Limits}};
+use blockstore::{
+    BlockStore, Gate, PoolStore, StoreConfig, StoreError,
+    schedule::{config::Which, plan::Limits},
+};
 use common::{
     hooked::{Asked, HookedDisk},
     *,
@@ -53,7 +56,8 @@ fn a_stream_that_has_a_run_goes_out_and_one_that_has_less_waits() {
     let root = tempfile::tempdir_in(".").unwrap();
     let store = open_turns(Env::production(), root.path());
     let figures = || store.volumes().turn_figures();
-    let (mut long, mut short) = (store.create_rbw(&new(1, 1001)).unwrap(), store.create_rbw(&new(2, 1002)).unwrap());
+    let (mut long, mut short) =
+        (store.create_rbw(&new(1, 1001)).unwrap(), store.create_rbw(&new(2, 1002)).unwrap());
     fill(&mut short, &bytes(100_000), 64 * 1024);
     fill(&mut long, &bytes(300_000), 64 * 1024);
     eventually("the run is written out", || figures().written_out_bytes >= LIMITS.run_bytes);

@@ -59,7 +59,11 @@ impl Collector for Figures {
                 state.moves.under_way() as u64,
             ),
             ("clover_data_moves_rate_bytes", "Bytes that balancers may move in a second", state.moves.rate()),
-            ("clover_data_turns_queued_bytes", "Bytes of writes that disks have not taken", turns.queued_bytes),
+            (
+                "clover_data_turns_queued_bytes",
+                "Bytes of writes that disks have not taken",
+                turns.queued_bytes,
+            ),
             ("clover_data_turns_refused", "Writes that wait for room in the queue of a disk", turns.refused),
             (
                 "clover_descriptors_limit",
@@ -83,7 +87,11 @@ impl Collector for Figures {
         }
         for (name, help, value) in [
             ("clover_data_turns", "Turns that streams had on disks", turns.turns),
-            ("clover_data_turns_written_bytes", "Bytes that were written out in turns", turns.written_out_bytes),
+            (
+                "clover_data_turns_written_bytes",
+                "Bytes that were written out in turns",
+                turns.written_out_bytes,
+            ),
         ] {
             let counter = ConstCounter::new(value);
             counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;

@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Pieces under way at a time: one on the medium, and one that the disk finds when it is done with that.
 pub const PIECES_UNDER_WAY_MAX: usize = 2;
 
+/// However many readers there are, each may have so much at a time.
+const READ_BYTES_MIN: u64 = 1 << 20;
+
 /// Pieces end at a page's end, so that no page is written out twice.
 const PAGE_BYTES: u64 = 4096;
 
@@ -271,13 +274,22 @@ impl Plan {
         self.drop_if_over(id);
     }
 
-    /// A read stream wants these bytes, at most a run of them. What it wanted before is forgotten.
-    pub fn want(&mut self, id: StreamId, begin: u64, end: u64) {
-        let run_bytes = self.limits.run_bytes;
-        self.change(id, |stream| {
-            (stream.begin, stream.end) = (begin, end.min(begin.saturating_add(run_bytes)).max(begin));
-        });
+    /// A read stream wants these bytes, and gets so many of them as it may have at a time: a run, or with many readers
+    /// its part of what a queue has, so that nobody waits too long. Answers where they end. What it wanted before is forgotten.
+    pub fn want(&mut self, id: StreamId, begin: u64, end: u64) -> u64 {
+        let readers =
+            self.streams.values().filter(|stream| stream.kind == Kind::Read && stream.waiting() > 0);
+        let part = self.limits.queue_bytes / (readers.count() as u64 + 1);
+        let bytes = self.limits.run_bytes.min(part.max(READ_BYTES_MIN.min(self.limits.run_bytes)));
+        let end = end.min(begin.saturating_add(bytes)).max(begin);
+        self.change(id, |stream| (stream.begin, stream.end) = (begin, end));
         self.ripen(id, Moment::default());
+        end
+    }
+
+    /// Whether a read stream has been granted all that it wanted.
+    pub fn wants_nothing(&self, id: StreamId) -> bool {
+        self.streams.get(&id).is_none_or(|stream| stream.waiting() == 0)
     }
 
     /// The stream ends as it should: what waits still goes out. A stream of writes that had no turn and has less than a piece is left
@@ -442,8 +454,7 @@ impl Plan {
         if stream.ripe.is_some() || stream.waiting() == 0 || has_turn {
             return false;
         }
-        let is_stale =
-            stream.oldest.is_some_and(|oldest| oldest.plus_ms(self.limits.linger_ms) <= now);
+        let is_stale = stream.oldest.is_some_and(|oldest| oldest.plus_ms(self.limits.linger_ms) <= now);
         let is_ripe = stream.kind == Kind::Read || stream.is_closed || stream.waiting() >= enough;
         stream.is_due = !is_ripe && is_stale;
         if is_ripe || is_stale {

@@ -14,10 +14,15 @@ use std::{
 /// More is not taken beforehand, whatever a client says of its block.
 const ROOM_BYTES_MAX: u64 = 1 << 30;
 
+/// The checksums of a gigabyte.
+const SUMS_BYTES_MAX: u64 = 8 << 20;
+
 /// The file of a stream as the volume's thread sees it. The model of a disk in `clover bench disks` drives the same.
 pub struct StreamFile {
     /// It is known with the first bytes.
     file: OnceLock<Arc<dyn File>>,
+    /// The file of checksums, which a reader reads beside it.
+    sums: Option<Arc<dyn File>>,
     room: Mutex<Room>,
     drops_behind: AtomicBool,
     failure: OnceLock<io::Error>,
@@ -39,10 +44,16 @@ impl StreamFile {
     pub fn new(room_bytes: u64, drops_behind: bool) -> Self {
         Self {
             file: OnceLock::new(),
+            sums: None,
             room: Mutex::new(Room::Wanted(room_bytes.min(ROOM_BYTES_MAX))),
             drops_behind: AtomicBool::new(drops_behind),
             failure: OnceLock::new(),
         }
+    }
+
+    /// The file of a reader, and that of its checksums.
+    pub fn of_reader(file: &Arc<dyn File>, sums: Option<Arc<dyn File>>) -> Self {
+        Self { file: OnceLock::from(file.clone()), sums, ..Self::new(0, false) }
     }
 
     /// Names the file; later names are ignored.
@@ -57,7 +68,11 @@ impl StreamFile {
     /// Why bytes could not be written out: the first failure.
     pub fn failure(&self) -> Option<io::Error> {
         let error = self.failure.get()?;
-        Some(error.raw_os_error().map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error))
+        Some(
+            error
+                .raw_os_error()
+                .map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error),
+        )
     }
 
     /// Has a piece begin: its write-out, or its read-ahead, which is then over as well.
@@ -70,7 +85,17 @@ impl StreamFile {
                 }
                 file.begin_write_out(piece.begin, piece.bytes())
             }
-            Kind::Read => file.read_ahead(piece.begin, piece.bytes()),
+            Kind::Read => {
+                if piece.is_first
+                    && let Some(sums) = &self.sums
+                {
+                    // Few bytes, at another place: all of them at once, and not between the runs.
+                    let read =
+                        sums.length().and_then(|length| sums.read_ahead(0, length.min(SUMS_BYTES_MAX)));
+                    self.note(piece, read);
+                }
+                file.read_ahead(piece.begin, piece.bytes())
+            }
         };
         self.note(piece, begun);
     }

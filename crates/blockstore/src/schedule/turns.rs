@@ -34,7 +34,9 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub plan: Plan,
     files: BTreeMap<StreamId, Arc<StreamFile>>,
-    /// Senders that wait for room.
+    /// How far the disk has read for readers.
+    read: BTreeMap<StreamId, u64>,
+    /// Senders that wait for room, and readers that wait for bytes.
     wakers: BTreeMap<StreamId, Waker>,
     running: BTreeSet<Ticket>,
     /// There is no thread any more: nobody waits.
@@ -60,6 +62,7 @@ impl Turns {
         let state = State {
             plan: Plan::new(config.limits),
             files: BTreeMap::new(),
+            read: BTreeMap::new(),
             wakers: BTreeMap::new(),
             running: BTreeSet::new(),
             is_over: false,
@@ -157,15 +160,21 @@ impl Shared {
 }
 
 impl State {
-    /// Wakes this sender when there is room again.
+    /// Wakes this sender or reader when there is news.
     pub fn wake_later(&mut self, id: StreamId, waker: &Waker) {
         self.wakers.insert(id, waker.clone());
     }
 
-    /// There may be room for others; they are to be woken without the lock.
+    /// The byte behind the last that the disk has read for this reader.
+    pub fn read_until(&self, id: StreamId) -> u64 {
+        self.read.get(&id).copied().unwrap_or(0)
+    }
+
+    /// There may be room for senders and bytes for readers; they are to be woken without the lock.
     #[must_use]
     pub fn roomy(&mut self) -> BTreeMap<StreamId, Waker> {
         self.files.retain(|id, _| self.plan.has(*id));
+        self.read.retain(|id, _| self.plan.has(*id));
         std::mem::take(&mut self.wakers)
     }
 }
@@ -199,7 +208,11 @@ impl Worker {
                     if let Some((piece, file)) = &finished {
                         MutexGuard::unlocked(&mut state, || file.finish(piece));
                     }
-                    state.plan.done();
+                    if let Some(piece) = state.plan.done()
+                        && piece.kind == Kind::Read
+                    {
+                        state.read.insert(piece.stream, piece.end);
+                    }
                     let wakers = state.roomy();
                     MutexGuard::unlocked(&mut state, || wakers.into_values().for_each(Waker::wake));
                     shared.granted.notify_all();

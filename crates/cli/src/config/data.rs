@@ -118,10 +118,13 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
 }
 
 fn turns(settings: &Settings) -> anyhow::Result<TurnsConfig> {
-    let which = settings.text("disk_turns").parse().map_err(|error| anyhow::anyhow!("disk_turns: {error}"))?;
+    let which =
+        settings.text("disk_turns").parse().map_err(|error| anyhow::anyhow!("disk_turns: {error}"))?;
     let (run_bytes, queue_bytes) = (settings.number("disk_run_bytes"), settings.number("disk_queue_bytes"));
     if run_bytes > queue_bytes {
-        bail!("disk_run_bytes is {run_bytes}, and disk_queue_bytes only {queue_bytes}: no stream would ever have a run");
+        bail!(
+            "disk_run_bytes is {run_bytes}, and disk_queue_bytes only {queue_bytes}: no stream would ever have a run"
+        );
     }
     let mut turns = TurnsConfig { which, ..TurnsConfig::default() };
     turns.limits.run_bytes = run_bytes;

@@ -5,7 +5,8 @@ mod random;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-const LIMITS: Limits = Limits { run_bytes: 32 * MIB, piece_bytes: 4 * MIB, queue_bytes: 256 * MIB, linger_ms: 5_000 };
+const LIMITS: Limits =
+    Limits { run_bytes: 32 * MIB, piece_bytes: 4 * MIB, queue_bytes: 256 * MIB, linger_ms: 5_000 };
 
 fn at(ms: u64) -> Moment {
     Moment::default().plus_ms(ms)
@@ -114,7 +115,9 @@ fn a_sync_waits_for_two_pieces_and_not_for_the_queue() {
     let second = plan.ask_urgent();
     plan.synced(streams[2], 60 * MIB);
     plan.urgent_done(ticket);
-    assert!(matches!(plan.next(at(0)), Step::Begin(piece) if piece.stream == streams[0] && piece.begin == 8 * MIB));
+    assert!(
+        matches!(plan.next(at(0)), Step::Begin(piece) if piece.stream == streams[0] && piece.begin == 8 * MIB)
+    );
     assert_eq!(plan.next(at(0)), Step::Finish);
     plan.done();
     assert_eq!(plan.next(at(0)), Step::Urgent(vec![second]));
@@ -203,7 +206,9 @@ fn a_byte_that_is_written_again_goes_out_again() {
     carry_out(&mut plan, at(0));
     write(&mut plan, a, 32 * MIB - 100, 200);
     plan.close(a, at(0));
-    assert!(matches!(plan.next(at(0)), Step::Begin(Piece { begin, end, .. }) if (begin, end) == (32 * MIB - 100, 32 * MIB + 100)));
+    assert!(
+        matches!(plan.next(at(0)), Step::Begin(Piece { begin, end, .. }) if (begin, end) == (32 * MIB - 100, 32 * MIB + 100))
+    );
 }
 
 #[test]
@@ -216,4 +221,15 @@ fn streams_with_less_than_a_run_go_out_when_the_queue_fills_up() {
     plan.wrote(late, (0, 900 * KIB), 900 * KIB, at(0));
     let runs = carry_out(&mut plan, at(0));
     assert_eq!(runs.first(), Some(&(late, 900 * KIB)), "it has most");
+}
+
+#[test]
+fn many_readers_have_shorter_runs() {
+    let mut plan = plan();
+    let readers: Vec<StreamId> = (0..64).map(|_| plan.open(Kind::Read)).collect();
+    let ends: Vec<u64> = readers.iter().map(|id| plan.want(*id, 0, 128 * MIB)).collect();
+    assert_eq!((ends[0], ends[7], ends[63]), (32 * MIB, 32 * MIB, 4 * MIB));
+    let runs = carry_out(&mut plan, at(0));
+    assert_eq!(runs.iter().map(|run| run.0).collect::<Vec<_>>(), readers, "each in its turn");
+    assert!(readers.iter().all(|id| plan.wants_nothing(*id)));
 }

@@ -164,8 +164,7 @@ impl World {
         let bytes = 1 + self.dice.below(SMALL.run_bytes);
         let told = &mut self.streams[at];
         if told.out == told.end {
-            told.end += bytes;
-            self.plan.want(told.id, told.out, told.end);
+            told.end = self.plan.want(told.id, told.out, told.end + bytes);
         }
     }
 
@@ -192,12 +191,15 @@ impl World {
         assert!(self.running.is_empty(), "urgent work has the disk alone");
         self.under_way += 1;
         self.pieces += 1;
-        assert!(self.under_way <= PIECES_UNDER_WAY_MAX && piece.bytes() <= SMALL.piece_bytes && piece.bytes() > 0);
+        assert!(
+            self.under_way <= PIECES_UNDER_WAY_MAX && piece.bytes() <= SMALL.piece_bytes && piece.bytes() > 0
+        );
         for (_, pieces) in &mut self.urgent {
             *pieces += 1;
             assert!(*pieces <= 1, "urgent work waits for one piece more than is under way");
         }
-        let told = self.streams.iter_mut().find(|told| told.id == piece.stream).expect("a stream that was opened");
+        let told =
+            self.streams.iter_mut().find(|told| told.id == piece.stream).expect("a stream that was opened");
         assert!(told.life != Life::Gone, "a stream that is gone has no turn");
         assert_eq!(piece.begin, told.out, "bytes go out in order, and once");
         assert!(piece.end <= told.end, "nothing goes out that nobody has written");
@@ -207,7 +209,8 @@ impl World {
             let bound = 2 * self.streams.len() + TURNS_SPARE;
             for told in self.streams.iter_mut().filter(|told| told.id != piece.stream) {
                 let waiting = told.end - told.out;
-                let is_ripe = told.life == Life::Closed || told.kind == Kind::Read || waiting >= SMALL.run_bytes;
+                let is_ripe =
+                    told.life == Life::Closed || told.kind == Kind::Read || waiting >= SMALL.run_bytes;
                 told.passed_over = if is_ripe && waiting > 0 { told.passed_over + 1 } else { 0 };
                 assert!(told.passed_over <= bound, "{:?} does not get its turn", told.id);
             }
@@ -242,7 +245,14 @@ impl World {
         assert!(self.urgent.is_empty(), "urgent work got the disk");
         assert_eq!((self.plan.queued_bytes(), self.under_way, self.plan.line_length()), (0, 0, 0));
         for told in &self.streams {
-            assert!(told.life == Life::Gone || told.out == told.end, "{:?} {:?} has bytes {} to {} that nobody writes", told.kind, told.id, told.out, told.end);
+            assert!(
+                told.life == Life::Gone || told.out == told.end,
+                "{:?} {:?} has bytes {} to {} that nobody writes",
+                told.kind,
+                told.id,
+                told.out,
+                told.end
+            );
             assert!(!told.is_refused, "{:?} waits for room in an empty queue", told.id);
         }
         let open = self.streams.iter().filter(|told| told.life == Life::Open).count();
