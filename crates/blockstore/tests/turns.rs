@@ -177,3 +177,37 @@ fn media_that_do_not_seek_have_no_turns() {
     assert_eq!(store.volumes().turn_figures().turns, 0);
     assert_eq!(content(&store.read(&block(1, 1001)).unwrap()), bytes(300_000));
 }
+
+#[test]
+fn a_long_read_is_read_ahead_in_turns_and_one_from_memory_needs_none() {
+    let root = tempfile::tempdir_in(".").unwrap();
+    let store = open_turns(Env::production(), root.path());
+    let length = 700_000;
+    store_block(&store, 1, length);
+    let reader = store.read(&block(1, 1001)).unwrap();
+    let woken = Arc::<Woken>::default();
+    let waker = Waker::from(woken.clone());
+    let turns = || store.volumes().turn_figures().turns;
+    let before = turns();
+    let mut cached = store.volumes().read_stream(&reader, 0, length as u64).expect("the volume has turns");
+    assert!(cached.poll_ready(&mut Context::from_waker(&waker), 0, 64 * KIB).is_ready());
+    assert_eq!(turns(), before, "memory has it");
+    // The rest is written out and forgotten: now the disk has to be asked.
+    reader.block_file.begin_write_out(0, length as u64).unwrap();
+    reader.block_file.await_write_out(0, length as u64).unwrap();
+    reader.block_file.forget_cached(0, length as u64).unwrap();
+    let mut ahead = store.volumes().read_stream(&reader, 0, length as u64).expect("the volume has turns");
+    let mut position = 0;
+    while position < length as u64 {
+        let end = (position + 64 * KIB).min(length as u64);
+        eventually("the bytes are in memory", || {
+            ahead.poll_ready(&mut Context::from_waker(&waker), position, end).is_ready()
+        });
+        assert!(reader.block_file.is_cached(end - 1), "up to {end}");
+        position = end;
+    }
+    assert!(turns() > before);
+    drop(ahead);
+    drop(cached);
+    assert_eq!(content(&reader), bytes(length));
+}
