@@ -133,11 +133,11 @@ impl ReplicaWriter {
         let put = self.put(offset, data, sums);
         if let Some(stream) = &self.stream {
             match &put {
-                Ok(Some((file, begin, end))) => stream.wrote(file, *begin, *end, admitted),
+                Ok(Some(put)) => stream.wrote(&put.file, put.begin, put.end, admitted),
                 _ => stream.give_back(admitted),
             }
         }
-        let Some((file, _, end)) = put? else { return Ok(()) };
+        let Some(Put { file, end, .. }) = put? else { return Ok(()) };
         if self.stream.is_none() && self.drops_behind && end >= self.dropped + DROPPED_BYTES {
             // What the disk has goes; the rest begins to be written out, and goes the next time.
             file.forget_cached(0, end).map_err(|error| self.error("dropping from memory", error))?;
@@ -146,13 +146,8 @@ impl ReplicaWriter {
         Ok(())
     }
 
-    /// Answers the bytes of the block file that are written, with the file; `None` when all of the data is there already.
-    fn put(
-        &mut self,
-        offset: u64,
-        data: &[u8],
-        sums: &[u8],
-    ) -> StoreResult<Option<(Arc<dyn File>, u64, u64)>> {
+    /// `None` when all of the data is there already.
+    fn put(&mut self, offset: u64, data: &[u8], sums: &[u8]) -> StoreResult<Option<Put>> {
         if let Some(error) = self.stream.as_ref().and_then(|stream| stream.file().failure()) {
             return Err(self.error("writing out", error));
         }
@@ -184,7 +179,7 @@ impl ReplicaWriter {
         volume.release(kept);
         let size = |length| length + meta_file::length_for(checksum, length);
         self.store.state.add_used(self.active.volume, size(end) - size(before));
-        Ok(Some((open.block, piece.offset, end)))
+        Ok(Some(Put { file: open.block, begin: piece.offset, end }))
     }
 
     /// The part of a packet that is to be written, with its sums; `None` when all of it is there already.
@@ -331,6 +326,13 @@ impl Drop for ReplicaWriter {
             self.store.remove_active(&self.active, &mut files);
         }
     }
+}
+
+/// Bytes that have been written to a block file.
+struct Put {
+    file: Arc<dyn File>,
+    begin: u64,
+    end: u64,
 }
 
 struct Piece<'a> {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::StorageType;
+use base::{Block, GenerationStamp, StorageType};
 use blockstore::{
     BlockStore, Gate, PoolStore, StoreConfig, StoreError,
     schedule::{config::Which, plan::Limits},
@@ -210,4 +210,30 @@ fn a_long_read_is_read_ahead_in_turns_and_one_from_memory_needs_none() {
     drop(ahead);
     drop(cached);
     assert_eq!(content(&reader), bytes(length));
+}
+
+#[test]
+fn room_that_a_crash_has_left_is_given_back_by_the_recovery() {
+    let root = tempfile::tempdir_in(".").unwrap();
+    let mut wanted = new(1, 1001);
+    wanted.size_expected = 16 << 20;
+    let path = root.path().join(format!("d0/current/{POOL}/current/rbw/blk_{}", wanted.block.block.id.0));
+    let taken = |path: &Path| std::fs::metadata(path).unwrap().blocks() * 512;
+    {
+        let store = open_turns(Env::production(), root.path());
+        let mut writer = store.create_rbw(&wanted).unwrap();
+        fill(&mut writer, &bytes(300_000), 64 * 1024);
+        eventually("room is taken", || taken(&path) >= 16 << 20);
+        drop(writer);
+        assert!(taken(&path) >= 16 << 20, "somebody may take the replica up again");
+    }
+    let store = open_turns(Env::production(), root.path());
+    let stamp = GenerationStamp(1002);
+    let candidate = store.begin_recovery(&wanted.block, stamp).unwrap().expect("the replica is here");
+    let mut found = wanted.block.clone();
+    found.block = candidate.block;
+    store.finish_recovery(&found, stamp, 300_000).unwrap();
+    let block = Block { generation_stamp: stamp, ..candidate.block };
+    assert!(taken(&files(root.path(), 0, block).0) < 2 << 20);
+    assert_eq!(content(&store.read(&common::block(1, 1002)).unwrap()), bytes(300_000));
 }
