@@ -5,11 +5,7 @@ use crate::{
     error::{StoreError, StoreResult},
     opening::Opening,
     pool_state::PoolState,
-    reader::ReplicaReader,
-    schedule::{
-        read_stream::ReadStream,
-        turns::{TurnFigures, Turns},
-    },
+    schedule::turns::{TurnFigures, Turns},
     threads::VolumeThreads,
     volume::{Figures, Volume, VolumeIndex, is_broken},
 };
@@ -106,12 +102,6 @@ impl BlockStore {
             }
         }
         reports
-    }
-
-    /// Turns for somebody who reads bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
-    pub fn read_stream(&self, reader: &ReplicaReader, begin: u64, end: u64) -> Option<ReadStream> {
-        let turns = self.turns(reader.volume)?;
-        Some(ReadStream::open(turns, &reader.block_file, reader.meta_file.clone(), (begin, end)))
     }
 
     /// The figures of all volumes' turns together.

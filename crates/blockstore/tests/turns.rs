@@ -189,14 +189,14 @@ fn a_long_read_is_read_ahead_in_turns_and_one_from_memory_needs_none() {
     let waker = Waker::from(woken.clone());
     let turns = || store.volumes().turn_figures().turns;
     let before = turns();
-    let mut cached = store.volumes().read_stream(&reader, 0, length as u64).expect("the volume has turns");
+    let mut cached = store.read_stream(&reader, 0, length as u64).expect("the volume has turns");
     assert!(cached.poll_ready(&mut Context::from_waker(&waker), 0, 64 * KIB).is_ready());
     assert_eq!(turns(), before, "memory has it");
     // The rest is written out and forgotten: now the disk has to be asked.
     reader.block_file.begin_write_out(0, length as u64).unwrap();
     reader.block_file.await_write_out(0, length as u64).unwrap();
     reader.block_file.forget_cached(0, length as u64).unwrap();
-    let mut ahead = store.volumes().read_stream(&reader, 0, length as u64).expect("the volume has turns");
+    let mut ahead = store.read_stream(&reader, 0, length as u64).expect("the volume has turns");
     let mut position = 0;
     while position < length as u64 {
         let end = (position + 64 * KIB).min(length as u64);

@@ -131,7 +131,7 @@ impl Outbound {
             }
             let position = filled.position;
             if ahead.is_none() && this.is_long(position) {
-                ahead = state.volumes.read_stream(&this.reader, position, this.end);
+                ahead = this.pool.store.read_stream(&this.reader, position, this.end);
             }
             let bytes = std::mem::take(&mut spare);
             let more = Fill { bytes, used: 0, position, seqno: filled.seqno };
