@@ -43,6 +43,10 @@ pub struct Args {
     /// target/clients/contract-3.5.0, which scripts/setup-test makes.
     #[arg(long, value_name = "DIR")]
     hadoop: Option<PathBuf>,
+    /// Measure only these.
+    #[arg(long, value_name = "LANES", value_enum, value_delimiter = ',',
+        default_values_t = [Lane::Raw, Lane::Turns, Lane::NoTurns, Lane::Hadoop])]
+    lanes: Vec<Lane>,
     /// Only the model.
     #[arg(long)]
     model_only: bool,
@@ -110,8 +114,8 @@ async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
     let dir = args.dir.as_deref().context("--dir names a directory")?;
     let is_new = !dir.exists() || dir.read_dir()?.next().is_none();
     ensure!(is_new, "{} is not empty: name a new directory", dir.display());
-    let mut lanes = vec![Lane::Raw, Lane::Turns, Lane::NoTurns];
-    lanes.extend(args.hadoop.as_ref().map(|_| Lane::Hadoop));
+    let mut lanes = args.lanes.clone();
+    lanes.retain(|lane| *lane != Lane::Hadoop || args.hadoop.is_some());
     let jars = args.hadoop.as_ref().map(std::path::absolute).transpose()?;
     let mut found: Vec<((Lane, u32), Measured)> = Vec::new();
     for round in 0..args.rounds {

@@ -208,11 +208,19 @@ pub trait File: Send + Sync {
         let _ = offset;
         true
     }
-    /// Reads these bytes into the system's memory, and waits for the last of them.
+    /// Begins to read these bytes into the system's memory.
+    ///
+    /// # Errors
+    /// The system cannot begin.
+    fn begin_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Waits until the last of these bytes, whose reading has begun, is in memory.
     ///
     /// # Errors
     /// The medium failed.
-    fn read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+    fn await_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
         let _ = (offset, length);
         Ok(())
     }

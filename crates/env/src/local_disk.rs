@@ -303,9 +303,14 @@ impl File for LocalFile {
         page_cache::has(&self.file, offset)
     }
 
-    fn read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+    fn begin_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
         let _rest = rest();
-        page_cache::read_ahead(&self.file, offset, length)
+        page_cache::begin_read_ahead(&self.file, offset, length)
+    }
+
+    fn await_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::await_read_ahead(&self.file, offset, length)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

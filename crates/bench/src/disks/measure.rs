@@ -18,12 +18,14 @@ const BLOCK_BYTES: u64 = 128 << 20;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Lane {
     /// Files written and read directly: what the disk and the system can do.
     Raw,
+    /// Clover's data server with turns, and without.
     Turns,
     NoTurns,
+    /// Hadoop's DataNode; needs --hadoop.
     Hadoop,
 }
 

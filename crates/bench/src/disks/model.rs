@@ -336,11 +336,14 @@ fn read_in_turns(
         match plan.next(Moment { ns: now_ns }) {
             Step::Begin(piece) => {
                 let at = ids.iter().position(|id| *id == piece.stream).expect("a reader's stream");
-                readers[at].files[readers[at].block].read_ahead(piece.begin, piece.bytes())?;
-                under_way.push_back((at, piece));
+                let file: Arc<dyn File> = readers[at].files[readers[at].block].clone();
+                let stream_file = StreamFile::of_reader(&file, None);
+                stream_file.begin(&piece);
+                under_way.push_back((at, piece, stream_file));
             }
             Step::Finish => {
-                let (at, piece) = under_way.pop_front().expect("a piece is under way");
+                let (at, piece, stream_file) = under_way.pop_front().expect("a piece is under way");
+                stream_file.finish(&piece);
                 plan.done();
                 let now_ns = disk.now_ns();
                 longest_ns = longest_ns.max(now_ns - std::mem::replace(&mut asked_ns[at], now_ns));
@@ -370,7 +373,9 @@ fn read_as_they_come(
     while readers.iter().any(|reader| !reader.is_done()) {
         for (at, reader) in readers.iter_mut().enumerate().filter(|(_, reader)| !reader.is_done()) {
             let count = stretch_bytes.min(BLOCK_BYTES - reader.read);
-            reader.files[reader.block].read_ahead(reader.read, count)?;
+            let file = &reader.files[reader.block];
+            file.begin_read_ahead(reader.read, count)?;
+            file.await_read_ahead(reader.read, count)?;
             reader.advance(count);
             let now_ns = disk.now_ns();
             longest_ns = longest_ns.max(now_ns - std::mem::replace(&mut asked_ns[at], now_ns));

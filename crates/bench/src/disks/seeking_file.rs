@@ -54,7 +54,7 @@ struct State {
     length: u64,
     extents: Vec<Extent>,
     placed: u64,
-    /// The ends of write-outs under way: the byte behind the last, and when it is done.
+    /// The ends of what is under way: the byte behind the last, and when it is done.
     under_way: Vec<(u64, u64)>,
 }
 
@@ -101,7 +101,8 @@ fn unsupported<T>() -> io::Result<T> {
 impl File for SeekingFile {
     /// Takes the time of reading `buffer.len()` bytes, and reads none.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.read_ahead(offset, buffer.len() as u64)?;
+        self.begin_read_ahead(offset, buffer.len() as u64)?;
+        self.await_read_ahead(offset, buffer.len() as u64)?;
         Ok(buffer.len())
     }
 
@@ -158,9 +159,11 @@ impl File for SeekingFile {
         Ok(())
     }
 
-    fn read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
-        let done_ns = self.serve(offset, length);
-        self.disk.wait_until(done_ns);
-        Ok(())
+    fn begin_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.begin_write_out(offset, length)
+    }
+
+    fn await_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.await_write_out(offset, length)
     }
 }

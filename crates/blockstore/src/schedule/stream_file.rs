@@ -75,7 +75,7 @@ impl StreamFile {
         )
     }
 
-    /// Has a piece begin: its write-out, or its read-ahead, which is then over as well.
+    /// Has a piece begin: its write-out, or its read-ahead.
     pub fn begin(&self, piece: &Piece) {
         let Some(file) = self.file.get() else { return };
         let begun = match piece.kind {
@@ -91,25 +91,26 @@ impl StreamFile {
                 {
                     // Few bytes, at another place: all of them at once, and not between the runs.
                     let read =
-                        sums.length().and_then(|length| sums.read_ahead(0, length.min(SUMS_BYTES_MAX)));
+                        sums.length().and_then(|length| sums.begin_read_ahead(0, length.min(SUMS_BYTES_MAX)));
                     self.note(piece, read);
                 }
-                file.read_ahead(piece.begin, piece.bytes())
+                file.begin_read_ahead(piece.begin, piece.bytes())
             }
         };
         self.note(piece, begun);
     }
 
-    /// Waits until the medium has the piece.
+    /// Waits until the medium has the piece, or memory has it.
     pub fn finish(&self, piece: &Piece) {
         let Some(file) = self.file.get() else { return };
-        if piece.kind == Kind::Write {
-            let mut finished = file.await_write_out(piece.begin, piece.bytes());
-            if finished.is_ok() && self.drops_behind.load(Ordering::Relaxed) {
-                finished = file.forget_cached(piece.begin, piece.bytes());
-            }
-            self.note(piece, finished);
+        let mut finished = match piece.kind {
+            Kind::Write => file.await_write_out(piece.begin, piece.bytes()),
+            Kind::Read => file.await_read_ahead(piece.begin, piece.bytes()),
+        };
+        if piece.kind == Kind::Write && finished.is_ok() && self.drops_behind.load(Ordering::Relaxed) {
+            finished = file.forget_cached(piece.begin, piece.bytes());
         }
+        self.note(piece, finished);
     }
 
     fn note(&self, piece: &Piece, result: io::Result<()>) {

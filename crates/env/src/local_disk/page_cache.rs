@@ -73,9 +73,12 @@ pub fn has(file: &fs::File, offset: u64) -> bool {
     }
 }
 
-pub fn read_ahead(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
+pub fn begin_read_ahead(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
+    advise(file, offset, length, rustix::fs::Advice::WillNeed)
+}
+
+pub fn await_read_ahead(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
     let Some(last) = offset.saturating_add(length).checked_sub(1) else { return Ok(()) };
-    advise(file, offset, length, rustix::fs::Advice::WillNeed)?;
     file.read_at(&mut [0], last).map(drop)
 }
 
@@ -103,7 +106,8 @@ mod tests {
             assert!(found.iter().all(|byte| *byte == 7));
             file.sync_data().unwrap();
             file.forget_cached(0, 4 * MIB).unwrap();
-            file.read_ahead(0, 3 * MIB).unwrap();
+            file.begin_read_ahead(0, 3 * MIB).unwrap();
+            file.await_read_ahead(0, 3 * MIB).unwrap();
             assert!(file.is_cached(3 * MIB - 1));
         }
     }
@@ -115,6 +119,7 @@ mod tests {
         file.begin_write_out(0, 0).unwrap();
         file.await_write_out(0, 0).unwrap();
         file.forget_cached(0, 0).unwrap();
-        file.read_ahead(0, 0).unwrap();
+        file.begin_read_ahead(0, 0).unwrap();
+        file.await_read_ahead(0, 0).unwrap();
     }
 }
