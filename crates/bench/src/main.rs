@@ -3,6 +3,7 @@
 //! `clover bench …` runs this program, so people type one command; servers need neither load generators nor plots.
 
 mod allocator;
+mod disks;
 mod failover;
 mod image;
 mod launch;
@@ -40,6 +41,9 @@ enum Bench {
     NullServer(null_server::Args),
     /// Bytes of memory that a file costs.
     Memory(memory::Args),
+    /// Streams on one disk, with and without turns: this disk, beside Hadoop if you like, and a model of one that seeks.
+    #[command(after_help = disks::EXAMPLES)]
+    Disks(disks::Args),
     /// How long clients wait when the active of a group is lost.
     Failover(failover::Args),
     /// How a member with an empty disk is renewed under load.
@@ -64,6 +68,7 @@ fn run(bench: Bench) -> anyhow::Result<ExitCode> {
         Bench::Meta(args) => meta::run(args),
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
+        Bench::Disks(args) => disks::run(args),
         Bench::Failover(args) => failover::run(args),
         Bench::Renew(args) => renew::run(args),
         Bench::Image(args) => image::run(args),

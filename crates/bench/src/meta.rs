@@ -7,7 +7,7 @@
 
 mod cpu;
 mod group;
-mod groups;
+pub mod groups;
 mod lane;
 mod report;
 mod workload;

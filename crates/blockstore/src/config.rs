@@ -1,6 +1,6 @@
 //! The configuration of a store.
 
-use crate::choice::VolumeChoice;
+use crate::{choice::VolumeChoice, schedule::config::TurnsConfig};
 use base::StorageType;
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
@@ -16,6 +16,8 @@ pub struct StoreConfig {
     pub failed_volumes_tolerated: usize,
     /// I/O threads of each volume.
     pub threads_per_volume: usize,
+    /// How streams share a disk.
+    pub turns: TurnsConfig,
 }
 
 impl StoreConfig {
@@ -26,6 +28,7 @@ impl StoreConfig {
             choice: VolumeChoice::RoundRobin,
             failed_volumes_tolerated: 0,
             threads_per_volume: 4,
+            turns: TurnsConfig::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     error::OpenError,
     layout::VolumePaths,
     opening::{Opening, POOL_COUNT_MAX},
+    schedule::turns::Turns,
     store::BlockStore,
     takeover::refuse_unfinished_volume,
     threads::VolumeThreads,
@@ -64,6 +65,8 @@ impl BlockStore {
         }
         let threads = VolumeThreads::start(volumes.len(), config.threads_per_volume)
             .map_err(|error| OpenError::Io { path: config.volumes[0].path.clone(), error })?;
+        let turns =
+            volumes.iter().map(|volume| start_turns(&env, &config, volume)).collect::<Result<_, _>>()?;
         let uuid = uuid.unwrap_or_else(|| random_uuid(&env).to_string().into());
         Ok(Arc::new(Self {
             env,
@@ -76,8 +79,18 @@ impl BlockStore {
             turn: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             threads,
+            turns,
         }))
     }
+}
+
+fn start_turns(env: &Env, config: &StoreConfig, volume: &Volume) -> Result<Option<Turns>, OpenError> {
+    if !config.turns.which.has(volume.storage_type) {
+        return Ok(None);
+    }
+    let name = format!("volume-{}-turns", volume.index.0);
+    let started = Turns::start(name, config.turns, env.clock.clone());
+    started.map(Some).map_err(OpenError::io(&volume.paths.root))
 }
 
 /// Locks a directory and reads its VERSION; the second answer is the server's uuid, where it is known.

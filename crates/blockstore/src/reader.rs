@@ -8,6 +8,7 @@ use crate::{
     map::{Record, Settled},
     meta_file,
     pool::PoolStore,
+    schedule::read_stream::ReadStream,
     volume::VolumeIndex,
 };
 use base::{Block, BlockId, ChecksumKind, ExtendedBlock, ReplicaState};
@@ -60,6 +61,12 @@ impl PoolStore {
             }),
             Record::Active(active) => self.read_active(&active),
         }
+    }
+
+    /// Turns for somebody who reads bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
+    pub fn read_stream(&self, reader: &ReplicaReader, begin: u64, end: u64) -> Option<ReadStream> {
+        let turns = self.volumes.turns(reader.volume)?;
+        Some(ReadStream::open(turns, &reader.block_file, reader.meta_file.clone(), (begin, end)))
     }
 
     /// An append, a new stamp or a move renames files: what was looked up may be elsewhere before it is opened. Then it is looked up

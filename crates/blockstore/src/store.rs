@@ -5,6 +5,7 @@ use crate::{
     error::{StoreError, StoreResult},
     opening::Opening,
     pool_state::PoolState,
+    schedule::turns::{TurnFigures, Turns},
     threads::VolumeThreads,
     volume::{Figures, Volume, VolumeIndex, is_broken},
 };
@@ -36,6 +37,8 @@ pub struct BlockStore {
     pub(crate) turn: AtomicUsize,
     pub(crate) is_closed: AtomicBool,
     pub(crate) threads: VolumeThreads,
+    /// The turns of each volume whose streams take turns.
+    pub(crate) turns: Vec<Option<Turns>>,
 }
 
 /// One volume's figures for a heartbeat.
@@ -101,6 +104,18 @@ impl BlockStore {
         reports
     }
 
+    /// The figures of all volumes' turns together.
+    pub fn turn_figures(&self) -> TurnFigures {
+        let mut sum = TurnFigures::default();
+        for figures in self.turns.iter().flatten().map(Turns::figures) {
+            sum.turns += figures.turns;
+            sum.written_out_bytes += figures.written_out_bytes;
+            sum.queued_bytes += figures.queued_bytes;
+            sum.refused += figures.refused;
+        }
+        sum
+    }
+
     /// Directories that are not used, those that failed at start included, each with its reason where known.
     pub fn failed_volumes(&self) -> Vec<String> {
         let running = self
@@ -146,6 +161,11 @@ impl BlockStore {
     fn figures(&self, volume: &Volume) -> io::Result<Figures> {
         let used_bytes = self.pool_states().map(|pool| pool.used(volume.index)).sum();
         volume.figures(self.disk(), used_bytes)
+    }
+
+    /// The turns of a volume, if its streams take turns.
+    pub(crate) fn turns(&self, index: VolumeIndex) -> Option<&Turns> {
+        self.turns[index.0 as usize].as_ref()
     }
 
     pub(crate) fn volume(&self, index: VolumeIndex) -> &Volume {

@@ -8,11 +8,15 @@ use crate::{
     map::{Record, Settled},
     meta_file,
     pool::PoolStore,
+    schedule::write_stream::{Gate, WriteStream},
     volume::VolumeIndex,
 };
 use base::{Block, ChecksumKind, ReplicaState};
-use env::disk::read_exact_at;
+use env::{File, disk::read_exact_at};
 use std::sync::Arc;
+
+/// Where there are no turns, the system is asked to drop what is written each time that so much was, as Hadoop's servers do.
+const DROPPED_BYTES: u64 = 8 << 20;
 
 /// The one writer of a replica being written or copied in. Dropped without [`ReplicaWriter::finalize`], a
 /// replica being written stays as it is (pipeline recovery may take it up again); a temporary one is removed.
@@ -20,6 +24,11 @@ pub struct ReplicaWriter {
     store: PoolStore,
     active: Arc<Active>,
     writer: u64,
+    /// Its turns, where the volume has turns.
+    stream: Option<WriteStream>,
+    /// Where there are none: whether written bytes leave the system's memory, and how far that was asked for.
+    drops_behind: bool,
+    dropped: u64,
 }
 
 /// Raises the visible length of a replica being written.
@@ -38,7 +47,26 @@ impl Acknowledger {
 
 impl ReplicaWriter {
     pub(crate) fn new(store: PoolStore, active: Arc<Active>, writer: u64) -> Self {
-        Self { store, active, writer }
+        let stream = store.volumes.turns(active.volume).map(|turns| {
+            let promised = active.files.lock().promised;
+            WriteStream::open(turns, if promised > 0 { active.on_disk() + promised } else { 0 })
+        });
+        let drops_behind = store.volumes.config.turns.drops_behind_writes;
+        let dropped = active.on_disk();
+        Self { store, active, writer, stream, drops_behind, dropped }
+    }
+
+    /// Whether written bytes leave the system's memory once the disk has them: the writer's own wish.
+    pub fn set_drops_behind(&mut self, drops_behind: bool) {
+        self.drops_behind = drops_behind;
+        if let Some(stream) = &self.stream {
+            stream.file().set_drops_behind(drops_behind);
+        }
+    }
+
+    /// Where the sender asks for room before it takes more from the network; `None` where the volume has no turns.
+    pub fn gate(&self) -> Option<Gate> {
+        self.stream.as_ref().map(WriteStream::gate)
     }
 
     pub(crate) fn parts(&self) -> (&Arc<Active>, u64) {
@@ -88,10 +116,45 @@ impl ReplicaWriter {
     /// [`StoreError::Corrupt`] if the chunk that is continued does not match its sum; [`StoreError::Io`] if the disk
     /// cannot be read or written.
     pub fn write(&mut self, offset: u64, data: &[u8], sums: &[u8]) -> StoreResult<()> {
+        self.write_admitted(offset, data, sums, 0)
+    }
+
+    /// The same, for data of which `admitted` bytes came through the [`ReplicaWriter::gate`].
+    ///
+    /// # Errors
+    /// Those of [`ReplicaWriter::write`].
+    pub fn write_admitted(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        sums: &[u8],
+        admitted: u64,
+    ) -> StoreResult<()> {
+        let put = self.put(offset, data, sums);
+        if let Some(stream) = &self.stream {
+            match &put {
+                Ok(Some(put)) => stream.wrote(&put.file, put.begin, put.end, admitted),
+                _ => stream.give_back(admitted),
+            }
+        }
+        let Some(Put { file, end, .. }) = put? else { return Ok(()) };
+        if self.stream.is_none() && self.drops_behind && end >= self.dropped + DROPPED_BYTES {
+            // What the disk has goes; the rest begins to be written out, and goes the next time.
+            file.forget_cached(0, end).map_err(|error| self.error("dropping from memory", error))?;
+            self.dropped = end;
+        }
+        Ok(())
+    }
+
+    /// `None` when all of the data is there already.
+    fn put(&mut self, offset: u64, data: &[u8], sums: &[u8]) -> StoreResult<Option<Put>> {
+        if let Some(error) = self.stream.as_ref().and_then(|stream| stream.file().failure()) {
+            return Err(self.error("writing out", error));
+        }
         let mut files = self.active.files_for(self.writer)?;
         let before = self.active.on_disk();
         let piece = self.cut(&files, before, offset, data, sums)?;
-        let Some(piece) = piece else { return Ok(()) };
+        let Some(piece) = piece else { return Ok(None) };
         let open = files.open.clone().ok_or(StoreError::Replaced(self.active.block()))?;
         // Until all of it is there. What a failed write leaves is cut off before the replica is finished or goes on.
         let was_torn = std::mem::replace(&mut files.is_torn, true);
@@ -113,12 +176,14 @@ impl ReplicaWriter {
         self.active.set_on_disk(&mut files, end);
         let volume = self.store.volume(self.active.volume);
         let fresh = end - before;
-        let kept = files.promised.min(fresh);
+        let has_room = self.stream.as_ref().is_some_and(|stream| stream.file().has_taken_room());
+        // Room that is taken is not free any more, and is not promised a second time.
+        let kept = if has_room { files.promised } else { files.promised.min(fresh) };
         files.promised -= kept;
         volume.release(kept);
         let size = |length| length + meta_file::length_for(checksum, length);
         self.store.state.add_used(self.active.volume, size(end) - size(before));
-        Ok(())
+        Ok(Some(Put { file: open.block, begin: piece.offset, end }))
     }
 
     /// The part of a packet that is to be written, with its sums; `None` when all of it is there already.
@@ -201,12 +266,16 @@ impl ReplicaWriter {
     /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Io`] if a file or directory cannot be
     /// synced.
     pub fn sync(&mut self) -> StoreResult<()> {
+        let _urgent = self.stream.as_ref().map(WriteStream::urgent);
         let mut files = self.active.files_for(self.writer)?;
         self.store.sync_files(&self.active, &mut files)?;
         if !files.is_named_durably {
             let directory = self.store.paths(self.active.volume).directory(files.place, self.active.id);
             self.store.sync_directory(self.active.volume, &directory)?;
             files.is_named_durably = true;
+        }
+        if let Some(stream) = &self.stream {
+            stream.synced(self.active.on_disk());
         }
         Ok(())
     }
@@ -218,8 +287,23 @@ impl ReplicaWriter {
     /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Io`] if the files cannot be synced or
     /// moved.
     pub fn finalize(self, sync: bool) -> StoreResult<Block> {
+        if let Some(stream) = &self.stream {
+            stream.file().end();
+        }
+        let _urgent = self.stream.as_ref().filter(|_| sync).map(WriteStream::urgent);
         let mut files = self.active.files_for(self.writer)?;
-        self.store.finalize_active(&self.active, &mut files, sync)
+        let open = files.open.clone().filter(|_| self.stream.is_none() && self.drops_behind);
+        let block = self.store.finalize_active(&self.active, &mut files, sync)?;
+        match &self.stream {
+            Some(stream) if sync => stream.synced(block.length),
+            _ => {}
+        }
+        if let Some(open) = open
+            && let Err(error) = open.block.forget_cached(0, block.length)
+        {
+            tracing::debug!(%block, %error, "a replica stays in the system's memory");
+        }
+        Ok(block)
     }
 
     fn error(&self, what: &str, error: std::io::Error) -> StoreError {
@@ -230,6 +314,11 @@ impl ReplicaWriter {
 impl Drop for ReplicaWriter {
     fn drop(&mut self) {
         let mut files = self.active.files.lock();
+        if let Some(stream) = &self.stream
+            && (files.is_gone || files.place == Place::Temporary)
+        {
+            stream.forget();
+        }
         if files.is_gone || files.place == Place::Finalized || !self.active.is_written_by(self.writer) {
             return;
         }
@@ -241,6 +330,13 @@ impl Drop for ReplicaWriter {
             self.store.remove_active(&self.active, &mut files);
         }
     }
+}
+
+/// Bytes that have been written to a block file.
+struct Put {
+    file: Arc<dyn File>,
+    begin: u64,
+    end: u64,
 }
 
 struct Piece<'a> {
@@ -277,6 +373,11 @@ impl PoolStore {
         }
         let block = active.block();
         let index = active.volume;
+        if let Some(open) = &files.open {
+            open.block
+                .give_back_room()
+                .map_err(|error| self.io_error(index, &format!("giving back room of {block}"), error))?;
+        }
         if sync && files.open.is_some() {
             self.sync_files(active, files)?;
         }

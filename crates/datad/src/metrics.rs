@@ -38,6 +38,7 @@ impl Collector for Figures {
             used += report.used_bytes;
             remaining += report.remaining_bytes;
         }
+        let turns = state.volumes.turn_figures();
         let gauges = [
             ("clover_data_pools", "Block pools that are served", state.pools().count() as u64),
             (
@@ -59,6 +60,12 @@ impl Collector for Figures {
             ),
             ("clover_data_moves_rate_bytes", "Bytes that balancers may move in a second", state.moves.rate()),
             (
+                "clover_data_turns_queued_bytes",
+                "Bytes of writes that disks have not taken",
+                turns.queued_bytes,
+            ),
+            ("clover_data_turns_refused", "Writes that wait for room in the queue of a disk", turns.refused),
+            (
                 "clover_descriptors_limit",
                 "File descriptors that this process may have",
                 state.env.descriptors.limit() as u64,
@@ -77,6 +84,17 @@ impl Collector for Figures {
         for (name, help, value) in gauges {
             let gauge = ConstGauge::new(value as i64);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        for (name, help, value) in [
+            ("clover_data_turns", "Turns that streams had on disks", turns.turns),
+            (
+                "clover_data_turns_written_bytes",
+                "Bytes that were written out in turns",
+                turns.written_out_bytes,
+            ),
+        ] {
+            let counter = ConstCounter::new(value);
+            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         }
         let (counters, moves) = (&state.counters, &state.moves);
         let counters = [

@@ -182,6 +182,69 @@ pub trait File: Send + Sync {
     /// # Errors
     /// The disk has no room for so many bytes, or the medium fails.
     fn allocate(&self, length: u64) -> io::Result<()>;
+    /// Takes room for the file up to `length`, in one piece if there is one, without making the file longer. A disk that cannot
+    /// does nothing.
+    ///
+    /// # Errors
+    /// The disk has no room for so many bytes, or the medium fails.
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        let _ = length;
+        Ok(())
+    }
+    /// Gives back the room that the file has beyond its end, if there is any that is worth while.
+    ///
+    /// # Errors
+    /// The system cannot tell what the file has, or the medium fails.
+    fn give_back_room(&self) -> io::Result<()> {
+        Ok(())
+    }
+    /// Begins to write these bytes out of the system's memory to the medium, where the system keeps bytes in memory. They stay in
+    /// memory. This makes nothing durable.
+    ///
+    /// # Errors
+    /// The system cannot begin.
+    fn begin_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Waits until the medium has the last of these bytes, whose write-out has begun. The medium may still keep them in a cache of
+    /// its own, and the file's length may not be on it yet: this makes nothing durable.
+    ///
+    /// # Errors
+    /// The medium failed, now or before.
+    fn await_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Lets the system forget these bytes as far as the medium has them: nobody will read them soon.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn forget_cached(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Whether the byte at `offset` can be read without asking the medium.
+    fn is_cached(&self, offset: u64) -> bool {
+        let _ = offset;
+        true
+    }
+    /// Begins to read these bytes into the system's memory.
+    ///
+    /// # Errors
+    /// The system cannot begin.
+    fn begin_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
+    /// Waits until the last of these bytes, whose reading has begun, is in memory.
+    ///
+    /// # Errors
+    /// The medium failed.
+    fn await_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _ = (offset, length);
+        Ok(())
+    }
     /// The descriptor, where there is one (for sendfile and read-ahead); none in a simulation.
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None

@@ -1,6 +1,7 @@
 //! The machine's file system.
 
 mod medium;
+mod page_cache;
 
 use crate::{
     disk::{Disk, File, FileKind, Lock, LockFile, OpenMode, Space, WriteDone},
@@ -22,6 +23,10 @@ use std::{
 /// Threads that carry out submitted writes. Two keep one flush on the device while the next is written;
 /// more did not help on one virtual disk (by eye, not sacred).
 const WRITE_THREAD_COUNT: usize = 2;
+
+/// Room that files keep beyond their ends: to give less back is not worth an operation, and file systems count their own blocks
+/// for a file as well.
+const ROOM_BYTES_LEFT: u64 = 1 << 20;
 
 pub struct LocalDisk {
     queue: Arc<WriteQueue>,
@@ -286,6 +291,53 @@ impl File for LocalFile {
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(length),
             result => Ok(result?),
         }
+    }
+
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length) {
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    fn give_back_room(&self) -> io::Result<()> {
+        let _rest = rest();
+        let metadata = self.file.metadata()?;
+        let taken = metadata.blocks().saturating_mul(512);
+        match taken > metadata.len().saturating_add(ROOM_BYTES_LEFT) {
+            true => self.file.set_len(metadata.len()),
+            false => Ok(()),
+        }
+    }
+
+    fn begin_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::begin_write_out(&self.file, offset, length)
+    }
+
+    fn await_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::await_write_out(&self.file, offset, length)
+    }
+
+    fn forget_cached(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::forget(&self.file, offset, length)
+    }
+
+    fn is_cached(&self, offset: u64) -> bool {
+        page_cache::has(&self.file, offset)
+    }
+
+    fn begin_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::begin_read_ahead(&self.file, offset, length)
+    }
+
+    fn await_read_ahead(&self, offset: u64, length: u64) -> io::Result<()> {
+        let _rest = rest();
+        page_cache::await_read_ahead(&self.file, offset, length)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

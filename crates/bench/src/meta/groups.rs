@@ -8,7 +8,7 @@
 //! calculated from the processor time of each, and called so.
 
 mod cluster;
-mod hadoop;
+pub mod hadoop;
 mod load;
 mod measure;
 mod plot;

@@ -17,6 +17,9 @@ pub enum Asked {
     List,
     Exists,
     Length,
+    /// A file's bytes are to be on the medium: their write-out begins, or is awaited.
+    BeginWriteOut,
+    AwaitWriteOut,
 }
 
 type Hook = Arc<dyn Fn(Asked, &Path) -> io::Result<()> + Send + Sync>;
@@ -139,5 +142,27 @@ impl File for HookedFile {
 
     fn allocate(&self, length: u64) -> io::Result<()> {
         self.file.allocate(length)
+    }
+
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        self.file.reserve(length)
+    }
+
+    fn give_back_room(&self) -> io::Result<()> {
+        self.file.give_back_room()
+    }
+
+    fn begin_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.ask(Asked::BeginWriteOut, &self.path)?;
+        self.file.begin_write_out(offset, length)
+    }
+
+    fn await_write_out(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.disk.ask(Asked::AwaitWriteOut, &self.path)?;
+        self.file.await_write_out(offset, length)
+    }
+
+    fn forget_cached(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.file.forget_cached(offset, length)
     }
 }

@@ -7,7 +7,7 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
-use blockstore::VolumeConfig;
+use blockstore::{TurnsConfig, VolumeConfig};
 use datad::DataConfig;
 
 const ANY: u64 = i64::MAX as u64;
@@ -51,6 +51,16 @@ pub const KEYS: &[Key] = &[
         help: "How often the directories of each disk are compared with what the server knows; 0 for never." },
     Key { name: "directory_scan_ms_per_second", hadoop: Some(("dfs.datanode.directoryscan.throttle.limit.ms.per.sec", Same)), kind: Integer { min: 1, max: 1_000 }, default: "1000",
         help: "The milliseconds of each second that this may take; 1000 for no limit." },
+    Key { name: "disk_turns", hadoop: None, kind: Text, default: "none",
+        help: "On which directories streams take turns, in long runs: `none`, `auto` for media that seek (DISK, ARCHIVE), or `all`." },
+    Key { name: "disk_run_bytes", hadoop: None, kind: Bytes { min: 1 << 20, max: 1 << 30 }, default: "32m",
+        help: "What a stream writes in one turn, if it has so much." },
+    Key { name: "disk_queue_bytes", hadoop: None, kind: Bytes { min: 16 << 20, max: 1 << 40 }, default: "256m",
+        help: "What the writers of a disk may be ahead of it, all together; those who have used up their share are not read from." },
+    Key { name: "preallocate_blocks", hadoop: None, kind: Bool, default: "true",
+        help: "Whether a block takes the room that it may need in one piece, where streams take turns; what is left over is given back when it ends." },
+    Key { name: "drop_cache_behind_writes", hadoop: Some(("dfs.datanode.drop.cache.behind.writes", Same)), kind: Bool, default: "false",
+        help: "Whether written bytes leave the system's memory once the disk has them, if the client does not say." },
     key::INSECURE_SIMPLE_AUTH,
 ];
 
@@ -102,6 +112,24 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     config.scan.block_bytes_per_second = settings.number("block_scan_bytes_per_second");
     config.scan.directory_interval_ms = settings.number("directory_scan_interval_ms");
     config.scan.directory_ms_per_second = settings.number("directory_scan_ms_per_second");
+    config.store.turns = turns(settings)?;
     config.user = user.to_owned();
     Ok(config)
+}
+
+fn turns(settings: &Settings) -> anyhow::Result<TurnsConfig> {
+    let which =
+        settings.text("disk_turns").parse().map_err(|error| anyhow::anyhow!("disk_turns: {error}"))?;
+    let (run_bytes, queue_bytes) = (settings.number("disk_run_bytes"), settings.number("disk_queue_bytes"));
+    if run_bytes > queue_bytes {
+        bail!(
+            "disk_run_bytes is {run_bytes}, and disk_queue_bytes only {queue_bytes}: no stream would ever have a run"
+        );
+    }
+    let mut turns = TurnsConfig { which, ..TurnsConfig::default() };
+    turns.limits.run_bytes = run_bytes;
+    turns.limits.queue_bytes = queue_bytes;
+    turns.preallocates = settings.flag("preallocate_blocks");
+    turns.drops_behind_writes = settings.flag("drop_cache_behind_writes");
+    Ok(turns)
 }

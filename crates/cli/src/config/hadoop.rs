@@ -114,6 +114,12 @@ const KNOWN: &[(&str, Advice)] = &[
     ("dfs.datanode.replica.cache.", Instead("directories are read at each start; leave it out")),
     ("dfs.datanode.cached-dfsused.", Instead("directories are read at each start; leave it out")),
     ("dfs.datanode.directoryscan.threads", Instead("each disk has a thread of its own; leave it out")),
+    (
+        "dfs.datanode.sync.behind.writes",
+        Instead("`disk_turns`: where streams take turns, what they write goes out in order; leave it out"),
+    ),
+    ("dfs.datanode.drop.cache.behind.reads", NotYet("what is read stays in the system's memory")),
+    ("dfs.datanode.readahead.bytes", NotYet("the system reads ahead by itself")),
     ("dfs.balancer.", OfClients),
     ("dfs.datanode.balance.", Instead("`max_moves` and `move_bytes_per_second`")),
     ("dfs.mover.", OfClients),

@@ -4,12 +4,13 @@
 //! tells the task. Under load one job so carries many packets, and an idle stream costs no thread.
 
 use crate::{pool::Pool, state::State};
-use blockstore::{ReplicaWriter, StoreError, StoreResult, VolumeIndex};
+use blockstore::{Gate, ReplicaWriter, StoreError, StoreResult, VolumeIndex};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pipeline::{Checksum, Duty, Status};
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     sync::{Arc, atomic::Ordering},
 };
 use tokio::sync::{Semaphore, mpsc};
@@ -64,6 +65,8 @@ struct Inner {
     queue: Mutex<Queue>,
     desk: Mutex<Desk>,
     budget: Arc<Semaphore>,
+    /// Where room in the disk's queue is asked for.
+    gate: Option<Gate>,
     tidings: mpsc::UnboundedSender<Tidings>,
 }
 
@@ -93,6 +96,7 @@ impl Lane {
         let inner = Inner {
             volume: writer.volume(),
             lane: writer.block().id.0,
+            gate: writer.gate(),
             state,
             pool,
             queue: Mutex::default(),
@@ -103,9 +107,14 @@ impl Lane {
         (Self { inner: Arc::new(inner) }, receiver)
     }
 
-    /// Queues what a packet asks for; waits only while too much is queued.
+    /// Queues what a packet asks for; waits only while too much is queued, for this replica or for its disk.
     pub async fn push(&self, duty: Duty, sums: Bytes, data: Bytes) {
         let permits = data.len().min(WAITING_BYTES_MAX) as u32;
+        if let Some(gate) = &self.inner.gate
+            && permits > 0
+        {
+            poll_fn(|context| gate.poll_admit(context, data.len() as u64)).await;
+        }
         if permits > 0 {
             let permit = self.inner.budget.acquire_many(permits).await;
             permit.expect("the budget is never closed").forget();
@@ -246,7 +255,7 @@ fn write(
     let is_same =
         disk.kind as i32 == wire.kind() as i32 && disk.bytes_per_checksum == wire.bytes_per_checksum();
     if is_same && !compute {
-        writer.write(offset, &work.data, &work.sums)?;
+        writer.write_admitted(offset, &work.data, &work.sums, work.data.len() as u64)?;
     } else {
         write_with_own_sums(writer, offset, &work.data)?;
     }
@@ -267,7 +276,7 @@ fn write_with_own_sums(writer: &mut ReplicaWriter, mut offset: u64, mut data: &[
         let (piece, rest) = data.split_at(count);
         let mut sums = Vec::with_capacity(checksum.sums_bytes(count));
         checksum.compute(piece, &mut sums);
-        writer.write(offset, piece, &sums)?;
+        writer.write_admitted(offset, piece, &sums, count as u64)?;
         offset += count as u64;
         data = rest;
     }

@@ -6,7 +6,7 @@
 use super::{on_disk, refusal::Refusal, request};
 use crate::{pool::Pool, reporter::Corrupt, state::State};
 use base::{BlockId, PacketHeader};
-use blockstore::{ReplicaReader, ReplicaState, VolumeIndex, meta_file};
+use blockstore::{ReadStream, ReplicaReader, ReplicaState, VolumeIndex, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
 use proto::{
@@ -14,7 +14,11 @@ use proto::{
     hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status},
 };
 use rpc::streaming::Outgoing;
-use std::{future::Future, io, sync::Arc};
+use std::{
+    future::{Future, poll_fn},
+    io,
+    sync::Arc,
+};
 
 /// Data bytes of a packet, as Hadoop's servers send them. Clients take larger ones, but they hold a packet
 /// whole before they use any of it.
@@ -23,6 +27,9 @@ const PACKET_DATA_BYTES: usize = 64 * 1024;
 /// Data bytes filled in one turn on a volume's thread: the first and the largest.
 const FILL_BYTES_FIRST: usize = 128 * 1024;
 const FILL_BYTES_MAX: usize = 1 << 20;
+
+/// A reader who has read so much, and wants as much again, has turns on the disk.
+const LONG_BYTES: u64 = 1 << 20;
 
 /// Chunks larger than this are cut to it for readers that want no checksums.
 const UNSUMMED_CHUNK_BYTES: u32 = 512;
@@ -102,25 +109,16 @@ impl Outbound {
         let used = greeting.len();
         let mut filled = Fill { bytes: greeting, used, position: this.start, seqno: 0 };
         let mut fill_bytes = FILL_BYTES_FIRST;
-        let mut next = Some(fill(state, id, &this, filled, fill_bytes));
+        let mut ahead: Option<ReadStream> = None;
         let mut spare = Vec::new();
-        while let Some(filling) = next.take() {
-            filled = filling.await??;
+        filled = fill(state, id, &this, filled, fill_bytes).await??;
+        loop {
             if this.is_balancing {
                 state.moves.pace(&state.env, filled.used).await;
             } else {
                 fill_bytes = (fill_bytes * 2).min(FILL_BYTES_MAX);
             }
-            if filled.position < this.end {
-                let more = Fill {
-                    bytes: std::mem::take(&mut spare),
-                    used: 0,
-                    position: filled.position,
-                    seqno: filled.seqno,
-                };
-                // Submitted now, so that it is filled while this one is sent.
-                next = Some(fill(state, id, &this, more, fill_bytes));
-            } else {
+            if filled.position == this.end {
                 let last = PacketHeader {
                     offset_in_block: this.end as i64,
                     seqno: filled.seqno,
@@ -129,11 +127,31 @@ impl Outbound {
                 };
                 let prefix = filled.grow(packet::prefix_bytes(&last));
                 packet::encode_prefix(&last, 0, prefix);
+                return out.write(&filled.bytes[..filled.used]).await;
             }
-            out.write(&filled.bytes[..filled.used]).await?;
-            spare = filled.bytes;
+            let position = filled.position;
+            if ahead.is_none() && this.is_long(position) {
+                ahead = this.pool.store.read_stream(&this.reader, position, this.end);
+            }
+            let bytes = std::mem::take(&mut spare);
+            let more = Fill { bytes, used: 0, position, seqno: filled.seqno };
+            // Both at once: it is filled while this one is sent.
+            let next = async {
+                if let Some(ahead) = &mut ahead {
+                    poll_fn(|context| ahead.poll_ready(context, position, position + fill_bytes as u64))
+                        .await;
+                }
+                fill(state, id, &this, more, fill_bytes).await?
+            };
+            let ((), next) = tokio::try_join!(out.write(&filled.bytes[..filled.used]), next)?;
+            spare = std::mem::replace(&mut filled, next).bytes;
         }
-        Ok(())
+    }
+
+    /// Whether somebody who has read up to `position` is reading the replica from one end to the other, and much is left of it.
+    /// What a balancer moves goes at a pace of its own.
+    fn is_long(&self, position: u64) -> bool {
+        !self.is_balancing && position - self.start >= LONG_BYTES && self.end - position >= LONG_BYTES
     }
 
     /// Appends packets to `fill` until it has `data_bytes` more data or the range ends. Blocks.

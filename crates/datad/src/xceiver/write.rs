@@ -52,7 +52,10 @@ pub async fn write_block(
     if write.is_acknowledged() {
         out.message(&success()).await?;
     }
-    let Place::Open(writer) = place else { return Ok(Next::End) };
+    let Place::Open(mut writer) = place else { return Ok(Next::End) };
+    if let Some(drops_behind) = write.header.caching_strategy.and_then(|strategy| strategy.drop_behind) {
+        writer.set_drops_behind(drops_behind);
+    }
     let known_length = write.block.block.length;
     // A copying server says how long the replica is, a client that makes a block how long it may become; some
     // say nothing.

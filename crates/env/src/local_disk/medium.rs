@@ -47,7 +47,7 @@ impl MediumFile {
 }
 
 /// The file system has no O_DIRECT, or wants another alignment.
-fn is_unsupported(error: &io::Error) -> bool {
+pub fn is_unsupported(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::INVAL, Errno::OPNOTSUPP].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

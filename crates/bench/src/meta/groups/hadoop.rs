@@ -1,7 +1,7 @@
 //! Hadoop's NameNodes beside Clover's servers: one alone, or two with three JournalNodes.
 //!
-//! All settings are Hadoop's own, but for places and ports. There are no failover controllers and no DataNodes: an
-//! operation on names needs neither.
+//! All settings are Hadoop's own, but for places and ports. There are no failover controllers, and no DataNodes but where blocks
+//! are written: an operation on names needs neither.
 
 use crate::{
     launch::free_port,
@@ -30,6 +30,8 @@ use std::{
 
 const NAME_NODE: &str = "org.apache.hadoop.hdfs.server.namenode.NameNode";
 const JOURNAL_NODE: &str = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
+const DATA_NODE: &str = "org.apache.hadoop.hdfs.server.datanode.DataNode";
+const DATA_NODE_HEAP: &str = "1g";
 const NAME_NODE_HEAP: &str = "2g";
 const JOURNAL_NODE_HEAP: &str = "256m";
 const JOURNALS: usize = 3;
@@ -120,6 +122,28 @@ impl Hadoop {
             true => hadoop.start_ha(jars, dir, user).await?,
         };
         Ok((hadoop, servers))
+    }
+
+    /// Starts a NameNode and one DataNode, which keeps its blocks in `blocks`. Answers where clients call.
+    pub async fn start_with_data_node(
+        jars: &Path,
+        dir: &Path,
+        blocks: &Path,
+    ) -> anyhow::Result<(Self, SocketAddr)> {
+        let mut hadoop = Self { processes: Vec::new() };
+        let name_node = hadoop.start_alone(jars, dir).await?.pop().context("a NameNode was started")?.address;
+        let (transfer, http, ipc) = (loopback()?, loopback()?, loopback()?);
+        let properties = [
+            ("fs.defaultFS", format!("hdfs://{name_node}")),
+            ("dfs.datanode.address", transfer.to_string()),
+            ("dfs.datanode.http.address", http.to_string()),
+            ("dfs.datanode.ipc.address", ipc.to_string()),
+            ("dfs.datanode.data.dir", format!("[DISK]file://{}", blocks.display())),
+        ];
+        let conf = configure(dir, "datanode", &properties)?;
+        let node = Java { jars, conf, name: "the DataNode".into(), heap: DATA_NODE_HEAP, class: DATA_NODE };
+        hadoop.add(&node, transfer, Role::Data).await?;
+        Ok((hadoop, name_node))
     }
 
     async fn start_alone(&mut self, jars: &Path, dir: &Path) -> anyhow::Result<Vec<Server>> {

@@ -12,6 +12,8 @@ pub enum Role {
     Standby,
     /// One of Hadoop's JournalNodes.
     Journal,
+    /// One of Hadoop's DataNodes.
+    Data,
 }
 
 pub struct Server {

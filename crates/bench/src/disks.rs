@@ -1,0 +1,151 @@
+//! `clover bench disks`: streams on one disk, with and without turns, on a real disk and on a model of one that seeks.
+
+mod ground;
+mod measure;
+mod model;
+mod platter;
+mod report;
+mod scene;
+mod seeking_file;
+
+use anyhow::{Context, ensure};
+use blockstore::schedule::plan::Limits;
+use cli::runtime;
+use measure::{Lane, Measured, measure};
+use model::{Lying, Sharing};
+use report::Row;
+use std::{path::PathBuf, process::ExitCode, time::Instant};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  clover bench disks --model-only                                       a disk that seeks, as a model
+  clover bench disks --dir /mnt/disk1/bench --total-mib 4096 --rounds 3 this disk, and the model
+  clover bench disks --dir /mnt/disk1/bench --hadoop target/clients/contract-3.5.0
+                                                                        the same beside Hadoop's DataNode
+
+Reading is measured only as root, who may empty the system's cache; extents only where filefrag is installed.";
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A directory on the disk to be measured; it is made, and its content removed afterwards.
+    #[arg(long, value_name = "DIR", required_unless_present = "model_only")]
+    dir: Option<PathBuf>,
+    /// Numbers of streams.
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2,4,8",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    streams: Vec<u32>,
+    /// All streams together write so much.
+    #[arg(long, value_name = "MIB", default_value_t = 2_048, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
+    total_mib: u64,
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    rounds: u32,
+    /// Measure Hadoop's DataNode beside Clover's: a directory with the jars of its servers, as
+    /// target/clients/contract-3.5.0, which scripts/setup-test makes.
+    #[arg(long, value_name = "DIR")]
+    hadoop: Option<PathBuf>,
+    /// Measure only these.
+    #[arg(long, value_name = "LANES", value_enum, value_delimiter = ',',
+        default_values_t = [Lane::Raw, Lane::Turns, Lane::NoTurns, Lane::Hadoop])]
+    lanes: Vec<Lane>,
+    /// Only the model.
+    #[arg(long)]
+    model_only: bool,
+    /// The length of a run in the model.
+    #[arg(long, value_name = "MIB", default_value_t = Limits::default().run_bytes >> 20, value_parser = clap::value_parser!(u64).range(1..=128))]
+    run_mib: u64,
+    /// Print one JSON object a row.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the modelled disk moves; with the most streams each has some blocks.
+const MODEL_BYTES: u64 = 8 << 30;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    report::print("A disk that seeks, as a model", &modelled(&args)?, args.json);
+    if args.model_only {
+        return Ok(ExitCode::SUCCESS);
+    }
+    runtime::block_on(async move {
+        let (begun, rows) = (Instant::now(), measured(&args).await?);
+        let dir = args.dir.as_ref().map_or_else(String::new, |dir| dir.display().to_string());
+        report::print(&format!("{dir}, medians of {}", args.rounds), &rows, args.json);
+        if !args.json {
+            println!("measured in {:.0} s", begun.elapsed().as_secs_f64());
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn modelled(args: &Args) -> anyhow::Result<Vec<Row>> {
+    let turns = |mib: u64| Sharing::Turns(Limits { run_bytes: mib << 20, ..Limits::default() });
+    let stretches = |bytes, lying| Sharing::Stretches { bytes, lying };
+    let flusher = |mib: u64, lying| stretches(mib << 20, lying);
+    // Clover's own fills are of 1 MiB, and the system reads ahead by 128 KiB.
+    let (mib, small) = (stretches(1 << 20, Lying::Apart), stretches(128 << 10, Lying::Apart));
+    let lanes = [
+        (format!("turns of {} MiB", args.run_mib), turns(args.run_mib), turns(args.run_mib)),
+        ("turns of 8 MiB".into(), turns(8), turns(8)),
+        ("flusher 50 MiB, reads 1 MiB".into(), flusher(50, Lying::Apart), mib),
+        ("flusher 4 MiB, reads 128 KiB".into(), flusher(4, Lying::Apart), small),
+        ("the same, files in order".into(), flusher(4, Lying::InOrder), small),
+        ("flusher 4 in order, read in turns".into(), flusher(4, Lying::InOrder), turns(args.run_mib)),
+    ];
+    let mut rows = Vec::new();
+    for (name, writing, reading) in lanes {
+        for streams in &args.streams {
+            let [written, read] = model::run(writing, reading, u64::from(*streams), MODEL_BYTES)?;
+            rows.push(Row {
+                lane: name.clone(),
+                streams: *streams,
+                write: written.bytes_per_second,
+                read: Some(read.bytes_per_second),
+                extents: Some(written.extents),
+                waits_ms: Some([written.longest_wait_ms, read.longest_wait_ms]),
+                seeks: Some([written.seeks, read.seeks]),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// All lanes in turn, round after round, so that what changes on the machine meets all of them.
+async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
+    let dir = args.dir.as_deref().context("--dir names a directory")?;
+    let is_new = !dir.exists() || dir.read_dir()?.next().is_none();
+    ensure!(is_new, "{} is not empty: name a new directory", dir.display());
+    let mut lanes = args.lanes.clone();
+    lanes.retain(|lane| *lane != Lane::Hadoop || args.hadoop.is_some());
+    let jars = args.hadoop.as_ref().map(std::path::absolute).transpose()?;
+    let mut found: Vec<((Lane, u32), Measured)> = Vec::new();
+    for round in 0..args.rounds {
+        for streams in &args.streams {
+            for lane in &lanes {
+                let place = dir.join(format!("{round}-{streams}-{lane:?}"));
+                let outcome =
+                    measure(*lane, &place, jars.as_deref(), *streams as usize, args.total_mib << 20).await;
+                std::fs::remove_dir_all(&place).with_context(|| format!("removing {}", place.display()))?;
+                let outcome = outcome.with_context(|| format!("{}, {streams} streams", lane.name()))?;
+                found.push(((*lane, *streams), outcome));
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for lane in lanes {
+        for streams in &args.streams {
+            let these =
+                || found.iter().filter(|(key, _)| *key == (lane, *streams)).map(|(_, outcome)| outcome);
+            let median = |values: Vec<f64>| report::median(values);
+            rows.push(Row {
+                lane: lane.name().into(),
+                streams: *streams,
+                write: median(these().map(|outcome| outcome.write).collect()).context("there was a round")?,
+                read: median(these().filter_map(|outcome| outcome.read).collect()),
+                extents: median(these().filter_map(|outcome| outcome.extents).collect()),
+                waits_ms: None,
+                seeks: None,
+            });
+        }
+    }
+    Ok(rows)
+}

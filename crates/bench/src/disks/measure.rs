@@ -1,0 +1,236 @@
+//! Real streams on a real disk: blocks written and read by the native client, whoever serves them.
+
+use super::scene::{Scene, block_files};
+use anyhow::{Context, bail, ensure};
+use client::{Config, CreateOptions, FileSystem};
+use std::{
+    fs::{self, File},
+    io::{Read, Write},
+    os::fd::AsFd,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+const PIECE_BYTES: usize = 1 << 20;
+const BLOCK_BYTES: u64 = 128 << 20;
+/// Until the data server has registered.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Lane {
+    /// Files written and read directly: what the disk and the system can do.
+    Raw,
+    /// Clover's data server with turns, and without.
+    Turns,
+    NoTurns,
+    /// Hadoop's DataNode; needs --hadoop.
+    Hadoop,
+}
+
+impl Lane {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "the disk itself",
+            Self::Turns => "Clover, turns",
+            Self::NoTurns => "Clover, no turns",
+            Self::Hadoop => "Hadoop",
+        }
+    }
+}
+
+/// One measurement. Rates are in bytes per second; there is none of reading where the system's cache cannot be emptied.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub write: f64,
+    pub read: Option<f64>,
+    /// Of a whole block, on average; none where filefrag is not installed or cannot tell.
+    pub extents: Option<f64>,
+}
+
+/// Writes `total` bytes by so many streams below `dir`, which must be new, and reads them again.
+pub async fn measure(
+    lane: Lane,
+    dir: &Path,
+    jars: Option<&Path>,
+    streams: usize,
+    total: u64,
+) -> anyhow::Result<Measured> {
+    fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+    let dir = &std::path::absolute(dir)?;
+    let share = total / streams as u64;
+    let scene = match lane {
+        Lane::Raw => return raw(dir, streams, share),
+        Lane::Turns => Scene::clover(dir, "all")?,
+        Lane::NoTurns => Scene::clover(dir, "none")?,
+        Lane::Hadoop => Scene::hadoop(dir, jars.context("--hadoop names Hadoop's jars")?).await?,
+    };
+    let fs = FileSystem::connect(&scene.uri, &Config::new())?;
+    wait_until_it_serves(&fs).await?;
+    sync(dir)?;
+    let begun = Instant::now();
+    let writers: Vec<_> = (0..streams).map(|number| tokio::spawn(write(fs.clone(), number, share))).collect();
+    for writer in writers {
+        writer.await??;
+    }
+    // The disk has to have it: otherwise memory is measured.
+    sync(dir)?;
+    let write = (share * streams as u64) as f64 / begun.elapsed().as_secs_f64();
+    let extents = extents(&dir.join("blocks"))?;
+    let read = match forget_cache() {
+        false => None,
+        true => {
+            let begun = Instant::now();
+            let readers: Vec<_> =
+                (0..streams).map(|number| tokio::spawn(read(fs.clone(), number, share))).collect();
+            for reader in readers {
+                reader.await??;
+            }
+            Some((share * streams as u64) as f64 / begun.elapsed().as_secs_f64())
+        }
+    };
+    drop(scene);
+    Ok(Measured { write, read, extents })
+}
+
+async fn wait_until_it_serves(fs: &FileSystem) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let tried = async {
+            let mut file = fs.create("/ready", &options(true)).await?;
+            file.write(b"x").await?;
+            file.close().await
+        };
+        match tried.await {
+            Ok(()) => return Ok(()),
+            Err(error) if begun.elapsed() > PATIENCE => bail!("the servers do not take files: {error}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+fn options(overwrite: bool) -> CreateOptions {
+    CreateOptions {
+        overwrite,
+        replication: Some(1),
+        block_size: Some(BLOCK_BYTES),
+        ..CreateOptions::default()
+    }
+}
+
+fn piece() -> Vec<u8> {
+    (0..PIECE_BYTES as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+async fn write(fs: FileSystem, number: usize, share: u64) -> anyhow::Result<()> {
+    let (mut file, piece) = (fs.create(&format!("/stream-{number}"), &options(false)).await?, piece());
+    let mut left = share;
+    while left > 0 {
+        let count = left.min(PIECE_BYTES as u64);
+        file.write(&piece[..count as usize]).await?;
+        left -= count;
+    }
+    Ok(file.close().await?)
+}
+
+async fn read(fs: FileSystem, number: usize, share: u64) -> anyhow::Result<()> {
+    let mut file = fs.open(&format!("/stream-{number}")).await?;
+    let mut found = 0;
+    while let Some(bytes) = file.read(PIECE_BYTES).await? {
+        found += bytes.len() as u64;
+    }
+    ensure!(found == share, "{found} bytes were read of {share}");
+    Ok(())
+}
+
+/// A thread for each stream and no server.
+fn raw(dir: &Path, streams: usize, share: u64) -> anyhow::Result<Measured> {
+    let blocks = dir.join("blocks");
+    fs::create_dir_all(&blocks)?;
+    let each = |work: &(dyn Fn(&Path) -> std::io::Result<()> + Sync)| -> anyhow::Result<()> {
+        std::thread::scope(|scope| {
+            let path = |number| blocks.join(format!("blk_{number}"));
+            let threads: Vec<_> =
+                (0..streams).map(path).map(|path| scope.spawn(move || work(&path))).collect();
+            for thread in threads {
+                thread.join().map_err(|_| anyhow::anyhow!("a stream panicked"))??;
+            }
+            Ok(())
+        })
+    };
+    sync(dir)?;
+    let (piece, begun) = (piece(), Instant::now());
+    each(&|path| {
+        let mut file = File::create(path)?;
+        let mut left = share;
+        while left > 0 {
+            let count = left.min(PIECE_BYTES as u64);
+            file.write_all(&piece[..count as usize])?;
+            left -= count;
+        }
+        Ok(())
+    })?;
+    sync(dir)?;
+    let write = (share * streams as u64) as f64 / begun.elapsed().as_secs_f64();
+    let extents = extents(&blocks)?;
+    let read = match forget_cache() {
+        false => None,
+        true => {
+            let begun = Instant::now();
+            each(&|path| {
+                let (mut file, mut buffer) = (File::open(path)?, vec![0; PIECE_BYTES]);
+                while file.read(&mut buffer)? > 0 {}
+                Ok(())
+            })?;
+            Some((share * streams as u64) as f64 / begun.elapsed().as_secs_f64())
+        }
+    };
+    Ok(Measured { write, read, extents })
+}
+
+/// Writes out all of the file system that has this directory.
+fn sync(dir: &Path) -> anyhow::Result<()> {
+    let directory = File::open(dir).with_context(|| format!("opening {}", dir.display()))?;
+    rustix::fs::syncfs(directory.as_fd()).with_context(|| format!("syncing {}", dir.display()))
+}
+
+/// Empties the system's cache of files; only root may.
+fn forget_cache() -> bool {
+    fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
+}
+
+/// The extents of 128 MiB of block files.
+fn extents(dir: &Path) -> anyhow::Result<Option<f64>> {
+    let (mut extents, mut bytes) = (0, 0);
+    for path in block_files(dir)? {
+        let length = fs::metadata(&path)?.len();
+        if length < BLOCK_BYTES / 2 {
+            continue;
+        }
+        let Ok(output) = Command::new("filefrag").arg(&path).output() else { return Ok(None) };
+        let said = String::from_utf8_lossy(&output.stdout);
+        let Some(count) = extent_count(&said) else { return Ok(None) };
+        extents += count;
+        bytes += length;
+    }
+    Ok((bytes > 0).then(|| extents as f64 * BLOCK_BYTES as f64 / bytes as f64))
+}
+
+/// From `PATH: 3 extents found`.
+fn extent_count(said: &str) -> Option<u64> {
+    let (before, _) = said.trim().rsplit_once(" extent")?;
+    before.rsplit_once(' ')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extent_count;
+
+    #[test]
+    fn filefrags_answer_is_understood() {
+        assert_eq!(extent_count("/a b/blk_1: 3 extents found\n"), Some(3));
+        assert_eq!(extent_count("x: 1 extent found"), Some(1));
+        assert_eq!(extent_count("x: FIBMAP unsupported"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Which volumes have turns, and the measures of them.
+
+use super::plan::Limits;
+use base::StorageType;
+use std::str::FromStr;
+
+/// How streams share the disks of a data server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnsConfig {
+    pub which: Which,
+    pub limits: Limits,
+    /// Whether a block takes the room that it may need at once.
+    pub preallocates: bool,
+    /// Whether written bytes leave the system's memory once the disk has them, unless the writer says otherwise
+    /// (`dfs.datanode.drop.cache.behind.writes`).
+    pub drops_behind_writes: bool,
+}
+
+impl Default for TurnsConfig {
+    fn default() -> Self {
+        Self {
+            which: Which::ByMedium,
+            limits: Limits::default(),
+            preallocates: true,
+            drops_behind_writes: false,
+        }
+    }
+}
+
+/// The volumes on which streams take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those whose medium seeks: `DISK` and `ARCHIVE`.
+    ByMedium,
+    All,
+    None,
+}
+
+impl Which {
+    pub fn has(self, storage_type: StorageType) -> bool {
+        match self {
+            Self::ByMedium => matches!(storage_type, StorageType::Disk | StorageType::Archive),
+            Self::All => true,
+            Self::None => false,
+        }
+    }
+}
+
+impl FromStr for Which {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::ByMedium),
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            _ => Err(format!("`{text}` is none of auto, all and none")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_media_that_seek_have_turns() {
+        let which: Which = "auto".parse().unwrap();
+        assert!(which.has(StorageType::Disk) && which.has(StorageType::Archive));
+        assert!(!which.has(StorageType::Ssd) && !which.has(StorageType::RamDisk));
+        assert!("all".parse::<Which>().unwrap().has(StorageType::Ssd));
+        assert!(!"none".parse::<Which>().unwrap().has(StorageType::Disk));
+        assert!("on".parse::<Which>().is_err());
+    }
+}
