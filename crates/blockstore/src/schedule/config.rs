@@ -17,9 +17,10 @@ pub struct TurnsConfig {
 }
 
 impl Default for TurnsConfig {
+    /// No volume has turns: see `docs/decisions/2026-11-28-turns-on-a-disk.md`.
     fn default() -> Self {
         Self {
-            which: Which::ByMedium,
+            which: Which::None,
             limits: Limits::default(),
             preallocates: true,
             drops_behind_writes: false,
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_default_media_that_seek_have_turns() {
+    fn media_that_seek_have_turns_where_the_medium_decides() {
         let which: Which = "auto".parse().unwrap();
         assert!(which.has(StorageType::Disk) && which.has(StorageType::Archive));
         assert!(!which.has(StorageType::Ssd) && !which.has(StorageType::RamDisk));
