@@ -19,12 +19,7 @@ pub struct TurnsConfig {
 impl Default for TurnsConfig {
     /// No volume has turns: see `docs/decisions/2026-11-28-turns-on-a-disk.md`.
     fn default() -> Self {
-        Self {
-            which: Which::None,
-            limits: Limits::default(),
-            preallocates: true,
-            drops_behind_writes: false,
-        }
+        Self { which: Which::None, limits: Limits::default(), preallocates: true, drops_behind_writes: false }
     }
 }
 
