@@ -92,14 +92,17 @@ impl BlockMap {
         places
     }
 
-    /// The replica of `kept` that should go: one of a newcomer, if there is one; of those that remain one from a rack
+    /// The replica of `kept` that should go: one of a doubted server, else of a newcomer, if there is one; of those that remain one from a rack
     /// that has another, if there is such a rack; the hinted one first, else the one on the server with the least room. The hinted one may
     /// also be the last on its rack, if the one that was moved gives a rack in return. Returns its index in `kept`.
     fn superfluous(&self, kept: &[u32], hint: Option<Hint>) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
-        let is_new = |at: &usize| self.storages.get(kept[*at]).trial != Trial::Passed;
-        let mut goers: Vec<usize> = (0..kept.len()).filter(is_new).collect();
+        let trial = |at: &usize| self.storages.get(kept[*at]).trial;
+        let mut goers: Vec<usize> = (0..kept.len()).filter(|at| trial(at) == Trial::Doubted).collect();
+        if goers.is_empty() {
+            goers = (0..kept.len()).filter(|at| trial(at) != Trial::Passed).collect();
+        }
         if goers.is_empty() {
             goers = (0..kept.len()).collect();
         }

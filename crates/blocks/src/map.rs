@@ -43,7 +43,7 @@ pub struct BlockMap {
     /// Some storage or report waits for the sweeper.
     pub(crate) sweep_is_awaited: bool,
     pub(crate) racks: Racks,
-    /// There are servers in service on more than one rack, as of the last tick.
+    /// There are servers in service that nobody doubts on more than one rack, as of the last tick.
     pub(crate) has_racks: bool,
     pub(crate) random: Random,
     pub(crate) counts: Counts,

@@ -114,7 +114,8 @@ impl Queue {
             let is_any_below = lengths[at + 1..].iter().any(|length| *length > 0);
             let kept_back = match (is_any_below, left) {
                 (false, _) | (_, 0) => 0,
-                (true, 1) => usize::from(self.turn.is_multiple_of(4)),
+                // Every level counts its own turns: else all keep back at once, and only the lowest gain.
+                (true, 1) => usize::from((self.turn >> (2 * at)).is_multiple_of(4)),
                 (true, left) => (left / 4).max(1),
             };
             shares[at] = lengths[at].min(left - kept_back);

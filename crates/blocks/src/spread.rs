@@ -58,9 +58,13 @@ impl BlockMap {
         places.into_iter().for_each(|place| self.storages.get_mut(place).rack = rack);
     }
 
-    /// Once there is a second rack, or none any more, it is looked at anew where each block is.
+    /// Once there is a second rack with servers that may take copies, or none any more, it is looked at anew where each block is.
     pub(crate) fn mind_racks(&mut self) {
-        let has_racks = self.servers.rack_count() > 1;
+        // A doubted server takes no copy. A rack that has no others is as good as none.
+        let able = self.servers.in_service().iter().map(|index| self.servers.get(*index));
+        let mut racks = able.filter(|server| server.trial != Trial::Doubted).map(|server| server.rack);
+        let first = racks.next();
+        let has_racks = racks.any(|rack| Some(rack) != first);
         if has_racks != self.has_racks {
             self.has_racks = has_racks;
             self.sweeper.request_redundancy();

@@ -23,6 +23,7 @@ mod random;
 mod random_orders;
 mod reconsidered;
 mod spread;
+mod spread_attacked;
 mod standby;
 mod starting;
 mod takeover;

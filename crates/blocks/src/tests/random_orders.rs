@@ -2,6 +2,7 @@
 //! every step: the map is consistent, no order goes out that leaves fewer sure replicas than are wanted, and nothing counts that is gone or
 //! may go. At the end, when all is well: every block has the replicas that are wanted.
 
+mod flapping;
 mod leaving;
 mod nodes;
 
@@ -38,6 +39,8 @@ struct Mode {
     many: bool,
     /// Safe mode is entered and left.
     safe: bool,
+    /// Servers change their racks.
+    flapping: bool,
 }
 
 struct Run {
@@ -53,7 +56,7 @@ struct Run {
 impl Run {
     fn new(seed: u64, mode: Mode) -> Self {
         // Half of the histories are played on two racks.
-        let places = if seed.is_multiple_of(2) { config() } else { racks(SERVERS) };
+        let places = if seed.is_multiple_of(2) || mode.flapping { config() } else { racks(SERVERS) };
         let mut config = Config { pending_timeout_ms: 2_000, ..places };
         if mode.admin {
             config.default_replication = 1 + (seed % 3) as u16;
@@ -121,6 +124,10 @@ impl Run {
                 2 if self.mode.safe => self.flip_safe_mode(),
                 _ => {}
             }
+            return self.check();
+        }
+        if self.mode.flapping && self.random.below(20) == 0 {
+            self.flap(server);
             return self.check();
         }
         match self.random.below(25) {
@@ -331,6 +338,7 @@ const SIMPLE: Mode = Mode {
     failures: false,
     many: false,
     safe: false,
+    flapping: false,
 };
 
 #[test]
