@@ -96,6 +96,14 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_closes_its_output_and_goes_on_is_killed() {
+        let begun = Instant::now();
+        let error = sh("echo hello; exec >&-; sleep 3600", Duration::from_millis(100)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() < LONG, "nobody waits for the sleeper");
+    }
+
+    #[test]
     fn a_program_that_prints_for_ever_is_cut_off() {
         let answer = sh("yes", LONG).unwrap();
         assert_eq!(answer.output.len(), 16);
