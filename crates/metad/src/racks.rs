@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn data_servers_go_before_clients_and_no_more_at_once_than_the_script_takes() {
+    fn data_servers_go_before_clients_and_no_client_spoils_their_run() {
         let racks = Arc::new(Racks::new(Some(RackScript {
             program: "x".into(),
             args_max: 2,
@@ -274,10 +274,20 @@ mod tests {
             std::thread::yield_now();
         }
         let first = racks.next(2);
-        assert_eq!(first.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(9), host(1)]);
+        assert_eq!(first.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(9)]);
         drop(first);
         waiting.join().unwrap();
         assert_eq!(racks.next(2).len(), 2);
+    }
+
+    #[test]
+    fn a_host_is_asked_for_by_the_address_under_which_it_is_known() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 9, limit: Duration::ZERO }));
+        let mapped: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
+        racks.note(Some(mapped), Moment::default);
+        racks.note(Some(host(1)), Moment::default);
+        racks.refresh([mapped]);
+        assert_eq!(racks.next(9).iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(1)]);
     }
 
     #[test]
