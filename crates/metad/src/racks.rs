@@ -9,14 +9,12 @@ use base::Moment;
 use env::{Env, program, pulse};
 use parking_lot::{Condvar, Mutex};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Sender, channel},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 /// The configuration of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +45,10 @@ pub struct Racks {
 
 #[derive(Default)]
 struct State {
-    /// The hosts that the script is to be asked for, and who waits for the answer.
-    waiting: BTreeMap<IpAddr, Vec<Sender<()>>>,
+    /// The hosts of data servers that the script is to be asked for, and who waits for the answer.
+    servers: BTreeMap<IpAddr, Vec<Sender<()>>>,
+    /// The hosts of clients that it is to be asked for.
+    clients: BTreeSet<IpAddr>,
     /// Clients' hosts that were asked for, and when they may be asked for again.
     asked: HashMap<IpAddr, Option<Moment>>,
     is_over: bool,
@@ -67,6 +67,7 @@ impl Racks {
     /// A client speaks from this host.
     pub fn note(&self, host: Option<IpAddr>, now: impl FnOnce() -> Moment) {
         let (Some(_), Some(host)) = (&self.script, host) else { return };
+        let host = host.to_canonical();
         let mut state = self.state.lock();
         match state.asked.get(&host) {
             Some(None) => return,
@@ -77,27 +78,25 @@ impl Racks {
             state.asked.clear();
         }
         state.asked.insert(host, None);
-        if state.waiting.len() < WAITING_MAX {
-            state.waiting.entry(host).or_default();
+        if state.clients.len() < WAITING_MAX {
+            state.clients.insert(host);
             self.rung.notify_one();
         }
     }
 
-    /// Waits until the script was asked for the rack of this data server, whether it has answered or not.
-    pub fn ask(&self, host: IpAddr) {
-        if self.script.is_none() {
-            return;
-        }
-        let (sender, answered) = channel::<()>();
+    /// Asks the script for the rack of this data server. The answer ends once the script was asked, whether it has told
+    /// anything or not; `None` if nobody will ask it.
+    pub fn ask(&self, host: IpAddr) -> Option<Receiver<()>> {
+        self.script.as_ref()?;
         let mut state = self.state.lock();
         if state.is_over {
-            return;
+            return None;
         }
-        state.waiting.entry(host).or_default().push(sender);
-        self.rung.notify_one();
-        drop(state);
         // The sender is dropped when the script was asked, and when it never will be.
-        let _ = answered.recv();
+        let (sender, answered) = channel();
+        state.servers.entry(host.to_canonical()).or_default().push(sender);
+        self.rung.notify_one();
+        Some(answered)
     }
 
     /// Asks for the racks of these hosts anew, and of clients when they are heard next. Nobody waits.
@@ -108,29 +107,40 @@ impl Racks {
         let mut state = self.state.lock();
         state.asked.clear();
         for host in hosts {
-            state.waiting.entry(host).or_default();
+            state.servers.entry(host.to_canonical()).or_default();
         }
         self.rung.notify_one();
     }
 
-    /// The next hosts to ask for.
+    /// The next hosts to ask for: data servers, or clients if no data server waits. A client comes from anywhere. The
+    /// script may fail because it does not know it, and that must not cost a data server its rack.
     fn next(&self, count_max: usize) -> Vec<(IpAddr, Vec<Sender<()>>)> {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() {
+        if state.servers.is_empty() && state.clients.is_empty() {
             self.rung.wait_for(&mut state, PERIOD);
         }
-        // Data servers wait for the answer, so they go before clients.
-        let mut hosts: Vec<IpAddr> = state.waiting.keys().copied().collect();
-        hosts.sort_by_key(|host| state.waiting[host].is_empty());
-        hosts.truncate(count_max);
-        hosts.into_iter().map(|host| (host, state.waiting.remove(&host).unwrap_or_default())).collect()
+        let mut hosts = Vec::new();
+        while hosts.len() < count_max
+            && let Some(server) = state.servers.pop_first()
+        {
+            hosts.push(server);
+        }
+        if hosts.is_empty() {
+            while hosts.len() < count_max
+                && let Some(client) = state.clients.pop_first()
+            {
+                hosts.push((client, Vec::new()));
+            }
+        }
+        hosts
     }
 
     /// Nobody asks the script any more. Data servers that wait for it are let go.
     fn end(&self) {
         let mut state = self.state.lock();
         state.is_over = true;
-        state.waiting.clear();
+        state.servers.clear();
+        state.clients.clear();
     }
 
     /// The run for these hosts has failed.
@@ -155,7 +165,11 @@ impl Racks {
                 continue;
             }
             let (hosts, waiting): (Vec<IpAddr>, Vec<_>) = asked.into_iter().unzip();
-            match racks_of(script, &hosts) {
+            // The watch must not take a slow script for a thread that hangs.
+            let resting = pulse::rest();
+            let told = racks_of(script, &hosts);
+            drop(resting);
+            match told {
                 Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
                 Err(error) => {
                     let first = hosts.first().map(ToString::to_string).unwrap_or_default();
@@ -201,7 +215,7 @@ fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
     fn script(directory: &Path, lines: &str) -> RackScript {
         let file = directory.join("racks.sh");
@@ -212,6 +226,11 @@ mod tests {
 
     fn host(last: u8) -> IpAddr {
         IpAddr::from([10, 0, 0, last])
+    }
+
+    fn is_idle(racks: &Racks) -> bool {
+        let state = racks.state.lock();
+        state.servers.is_empty() && state.clients.is_empty()
     }
 
     #[test]
@@ -250,34 +269,37 @@ mod tests {
         racks.note(None, || now);
         assert_eq!(racks.next(9).len(), 1);
         racks.note(Some(host(1)), || now);
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
         racks.ask_again_later(&[host(1)], now);
         racks.note(Some(host(1)), || now.plus_ms(RETRY_MS - 1));
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
         racks.note(Some(host(1)), || now.plus_ms(RETRY_MS));
         assert_eq!(racks.next(9).len(), 1);
     }
 
     #[test]
     fn data_servers_go_before_clients_and_no_client_spoils_their_run() {
-        let racks = Arc::new(Racks::new(Some(RackScript {
-            program: "x".into(),
-            args_max: 2,
-            limit: Duration::ZERO,
-        })));
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 2, limit: Duration::ZERO }));
         (1..=3).for_each(|last| racks.note(Some(host(last)), Moment::default));
-        let waiting = std::thread::spawn({
-            let racks = racks.clone();
-            move || racks.ask(host(9))
-        });
-        while racks.state.lock().waiting.len() < 4 {
-            std::thread::yield_now();
-        }
-        let first = racks.next(2);
-        assert_eq!(first.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(9)]);
+        let answered = racks.ask(host(9)).unwrap();
+        racks.refresh([host(8)]);
+        let hosts =
+            |next: &[(IpAddr, Vec<Sender<()>>)]| next.iter().map(|(host, _)| *host).collect::<Vec<_>>();
+        let first = racks.next(3);
+        assert_eq!(hosts(&first), [host(8), host(9)]);
         drop(first);
-        waiting.join().unwrap();
-        assert_eq!(racks.next(2).len(), 2);
+        assert!(answered.blocking_recv().is_err(), "the registration waits no longer");
+        assert_eq!(hosts(&racks.next(2)), [host(1), host(2)]);
+        assert_eq!(hosts(&racks.next(2)), [host(3)]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_script_that_is_asked_no_more() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 2, limit: Duration::ZERO }));
+        let answered = racks.ask(host(1)).unwrap();
+        racks.end();
+        assert!(answered.blocking_recv().is_err());
+        assert!(racks.ask(host(1)).is_none());
     }
 
     #[test]
@@ -293,9 +315,9 @@ mod tests {
     #[test]
     fn without_a_script_nobody_waits() {
         let racks = Racks::new(None);
-        racks.ask(host(1));
+        assert!(racks.ask(host(1)).is_none());
         racks.note(Some(host(1)), Moment::default);
         racks.refresh([host(1)]);
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
     }
 }
