@@ -6,10 +6,15 @@
 //! nobody waits: until the answer is there, it counts as a host on the default rack.
 
 use base::Moment;
-use env::{Env, program, pulse};
+use env::{
+    Env,
+    program::{self, Answer},
+    pulse,
+};
 use parking_lot::{Condvar, Mutex};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    io::ErrorKind,
     net::IpAddr,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -165,19 +170,35 @@ impl Racks {
                 continue;
             }
             let (hosts, waiting): (Vec<IpAddr>, Vec<_>) = asked.into_iter().unzip();
-            // The watch must not take a slow script for a thread that hangs.
-            let resting = pulse::rest();
-            let told = racks_of(script, &hosts);
-            drop(resting);
-            match told {
-                Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
-                Err(error) => {
-                    let first = hosts.first().map(ToString::to_string).unwrap_or_default();
-                    tracing::error!(
-                        script = script.program, hosts = hosts.len(), first, %error,
-                        "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
-                    );
-                    self.ask_again_later(&hosts, env.clock.moment());
+            let mut told = vec![(hosts.clone(), asked_for(script, &hosts))];
+            if hosts.len() > 1 && told[0].1.as_ref().is_err_and(|failure| !failure.is_late) {
+                // One host that the script does not know must not cost the others their racks.
+                told.clear();
+                for one in hosts.chunks(1) {
+                    let answer = match told.last() {
+                        Some((_, Err(Failure { is_late: true, why }))) => {
+                            Err(Failure { why: why.clone(), is_late: true })
+                        }
+                        _ if stop.load(Ordering::Acquire) => break,
+                        _ => asked_for(script, one),
+                    };
+                    told.push((one.to_vec(), answer));
+                }
+            }
+            for (hosts, told) in told {
+                match told {
+                    Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
+                    Err(Failure { why, .. }) => {
+                        let first = hosts.first().map(ToString::to_string).unwrap_or_default();
+                        tracing::error!(
+                            script = script.program,
+                            hosts = hosts.len(),
+                            first,
+                            error = why,
+                            "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
+                        );
+                        self.ask_again_later(&hosts, env.clock.moment());
+                    }
                 }
             }
             drop(waiting);
@@ -186,19 +207,38 @@ impl Racks {
     }
 }
 
+/// Why a run of the script has failed.
+struct Failure {
+    why: String,
+    /// It has taken too long, and would do so again.
+    is_late: bool,
+}
+
+/// [`racks_of`] on a thread that is watched. A slow script must not be taken for a thread that hangs.
+fn asked_for(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failure> {
+    pulse::step();
+    let _rest = pulse::rest();
+    racks_of(script, hosts)
+}
+
 /// One rack for each host, in their order.
-fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, String> {
+fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failure> {
     let args: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     let bytes_max = (hosts.len() * (RACK_BYTES_MAX + 2)) as u64;
-    let answer =
-        program::ask(&script.program, &args, script.limit, bytes_max).map_err(|error| error.to_string())?;
+    let answer = program::ask(&script.program, &args, script.limit, bytes_max)
+        .map_err(|error| Failure { why: error.to_string(), is_late: error.kind() == ErrorKind::TimedOut })?;
+    read(answer, hosts.len()).map_err(|why| Failure { why, is_late: false })
+}
+
+/// What the script has printed for this many hosts.
+fn read(answer: Answer, count: usize) -> Result<Vec<String>, String> {
     if !answer.has_succeeded {
         return Err("it has ended with an error".into());
     }
     let printed = String::from_utf8(answer.output).map_err(|_| "it has not printed UTF-8".to_owned())?;
     let racks: Vec<&str> = printed.split_whitespace().collect();
-    if racks.len() != hosts.len() {
-        return Err(format!("it has printed {} racks for {} addresses", racks.len(), hosts.len()));
+    if racks.len() != count {
+        return Err(format!("it has printed {} racks for {} addresses", racks.len(), count));
     }
     let is_rack = |rack: &str| {
         rack.len() > 1
@@ -237,7 +277,7 @@ mod tests {
     fn a_script_tells_a_rack_for_each_address() {
         let directory = tempfile::tempdir().unwrap();
         let told = script(directory.path(), "for host; do echo /rack-${host##*.}; done");
-        assert_eq!(racks_of(&told, &[host(1), host(2)]).unwrap(), ["/rack-1", "/rack-2"]);
+        assert_eq!(racks_of(&told, &[host(1), host(2)]).ok().unwrap(), ["/rack-1", "/rack-2"]);
     }
 
     #[test]
@@ -253,7 +293,7 @@ mod tests {
             ("yes /a", "ended with an error"),
             ("printf '/a\\001 /b'", "which is no rack"),
         ] {
-            let error = racks_of(&script(directory.path(), lines), &[host(1), host(2)]).unwrap_err();
+            let error = racks_of(&script(directory.path(), lines), &[host(1), host(2)]).err().unwrap().why;
             assert!(error.contains(why), "{lines}: {error}");
         }
         let missing =
@@ -310,6 +350,21 @@ mod tests {
         racks.note(Some(host(1)), Moment::default);
         racks.refresh([mapped]);
         assert_eq!(racks.next(9).iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(1)]);
+    }
+
+    #[test]
+    fn a_host_that_the_script_does_not_know_costs_no_other_host_its_rack() {
+        let directory = tempfile::tempdir().unwrap();
+        let lines = "for host; do case $host in *.2) exit 1;; esac; echo /rack; done";
+        let racks = Racks::new(Some(RackScript { args_max: 9, ..script(directory.path(), lines) }));
+        racks.refresh([host(1), host(2), host(3)]);
+        let (stop, learned) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        racks.run(&Env::production(), &stop, |told| {
+            learned.lock().extend(told.iter().map(|(host, _)| *host));
+            let is_all = learned.lock().len() > 1;
+            stop.store(is_all, Ordering::Release);
+        });
+        assert_eq!(*learned.lock(), [host(1), host(3)]);
     }
 
     #[test]
