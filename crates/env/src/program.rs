@@ -1,6 +1,9 @@
 //! Programs of the operator or of the system that are asked something: run with a bound on their time and on what they print.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 use std::{
     io::{self, Read},
     os::unix::process::CommandExt,
@@ -29,22 +32,30 @@ pub fn ask(program: &str, args: &[String], limit: Duration, output_bytes_max: u6
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn()?;
     let output = child.stdout.take().expect("the output was asked for");
+    let pid = Pid::from_child(&child);
     let (sender, read) = channel();
     let reading = thread::Builder::new().name("program-output".into()).spawn(move || {
         let mut bytes = Vec::new();
         let done = output.take(output_bytes_max).read_to_end(&mut bytes).map(|_| bytes);
+        if done.as_ref().is_ok_and(|bytes| (bytes.len() as u64) < output_bytes_max) {
+            // It may have closed its output, and go on. The end is only looked at here: the thread that has started it takes
+            // its status. If that thread has killed it because the time was over, it may be gone.
+            let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(pid), ended));
+        }
         // Nobody waits any more if the time is over.
         let _ = sender.send(done);
     });
     if let Err(error) = reading {
         end(&mut child);
+        child.wait()?;
         return Err(error);
     }
     match read.recv_timeout(limit) {
         Ok(output) => {
             // What was allowed is read. A program that would print more gets a broken pipe, or hangs: it is not waited for.
-            let is_cut = output.as_ref().is_ok_and(|bytes| bytes.len() as u64 >= output_bytes_max);
-            if is_cut {
+            let is_whole = output.as_ref().is_ok_and(|bytes| (bytes.len() as u64) < output_bytes_max);
+            if !is_whole {
                 end(&mut child);
             }
             let status = child.wait()?;
@@ -93,6 +104,14 @@ mod tests {
         let error = sh("sleep 3600 & sleep 3600", Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(begun.elapsed() < LONG, "nobody waits for the sleepers");
+    }
+
+    #[test]
+    fn a_program_that_closes_its_output_and_goes_on_is_killed() {
+        let begun = Instant::now();
+        let error = sh("echo hello; exec >&-; sleep 3600", Duration::from_millis(100)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() < LONG, "nobody waits for the sleeper");
     }
 
     #[test]

@@ -6,17 +6,20 @@
 //! nobody waits: until the answer is there, it counts as a host on the default rack.
 
 use base::Moment;
-use env::{Env, program, pulse};
+use env::{
+    Env,
+    program::{self, Answer},
+    pulse,
+};
 use parking_lot::{Condvar, Mutex};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    io::ErrorKind,
     net::IpAddr,
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Sender, channel},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 /// The configuration of the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +50,10 @@ pub struct Racks {
 
 #[derive(Default)]
 struct State {
-    /// The hosts that the script is to be asked for, and who waits for the answer.
-    waiting: BTreeMap<IpAddr, Vec<Sender<()>>>,
+    /// The hosts of data servers that the script is to be asked for, and who waits for the answer.
+    servers: BTreeMap<IpAddr, Vec<Sender<()>>>,
+    /// The hosts of clients that it is to be asked for.
+    clients: BTreeSet<IpAddr>,
     /// Clients' hosts that were asked for, and when they may be asked for again.
     asked: HashMap<IpAddr, Option<Moment>>,
     is_over: bool,
@@ -67,6 +72,7 @@ impl Racks {
     /// A client speaks from this host.
     pub fn note(&self, host: Option<IpAddr>, now: impl FnOnce() -> Moment) {
         let (Some(_), Some(host)) = (&self.script, host) else { return };
+        let host = host.to_canonical();
         let mut state = self.state.lock();
         match state.asked.get(&host) {
             Some(None) => return,
@@ -77,27 +83,25 @@ impl Racks {
             state.asked.clear();
         }
         state.asked.insert(host, None);
-        if state.waiting.len() < WAITING_MAX {
-            state.waiting.entry(host).or_default();
+        if state.clients.len() < WAITING_MAX {
+            state.clients.insert(host);
             self.rung.notify_one();
         }
     }
 
-    /// Waits until the script was asked for the rack of this data server, whether it has answered or not.
-    pub fn ask(&self, host: IpAddr) {
-        if self.script.is_none() {
-            return;
-        }
-        let (sender, answered) = channel::<()>();
+    /// Asks the script for the rack of this data server. The answer ends once the script was asked, whether it has told
+    /// anything or not; `None` if nobody will ask it.
+    pub fn ask(&self, host: IpAddr) -> Option<Receiver<()>> {
+        self.script.as_ref()?;
         let mut state = self.state.lock();
         if state.is_over {
-            return;
+            return None;
         }
-        state.waiting.entry(host).or_default().push(sender);
-        self.rung.notify_one();
-        drop(state);
         // The sender is dropped when the script was asked, and when it never will be.
-        let _ = answered.recv();
+        let (sender, answered) = channel();
+        state.servers.entry(host.to_canonical()).or_default().push(sender);
+        self.rung.notify_one();
+        Some(answered)
     }
 
     /// Asks for the racks of these hosts anew, and of clients when they are heard next. Nobody waits.
@@ -108,29 +112,40 @@ impl Racks {
         let mut state = self.state.lock();
         state.asked.clear();
         for host in hosts {
-            state.waiting.entry(host).or_default();
+            state.servers.entry(host.to_canonical()).or_default();
         }
         self.rung.notify_one();
     }
 
-    /// The next hosts to ask for.
+    /// The next hosts to ask for: data servers, or clients if no data server waits. A client comes from anywhere. The
+    /// script may fail because it does not know it, and that must not cost a data server its rack.
     fn next(&self, count_max: usize) -> Vec<(IpAddr, Vec<Sender<()>>)> {
         let mut state = self.state.lock();
-        if state.waiting.is_empty() {
+        if state.servers.is_empty() && state.clients.is_empty() {
             self.rung.wait_for(&mut state, PERIOD);
         }
-        // Data servers wait for the answer, so they go before clients.
-        let mut hosts: Vec<IpAddr> = state.waiting.keys().copied().collect();
-        hosts.sort_by_key(|host| state.waiting[host].is_empty());
-        hosts.truncate(count_max);
-        hosts.into_iter().map(|host| (host, state.waiting.remove(&host).unwrap_or_default())).collect()
+        let mut hosts = Vec::new();
+        while hosts.len() < count_max
+            && let Some(server) = state.servers.pop_first()
+        {
+            hosts.push(server);
+        }
+        if hosts.is_empty() {
+            while hosts.len() < count_max
+                && let Some(client) = state.clients.pop_first()
+            {
+                hosts.push((client, Vec::new()));
+            }
+        }
+        hosts
     }
 
     /// Nobody asks the script any more. Data servers that wait for it are let go.
     fn end(&self) {
         let mut state = self.state.lock();
         state.is_over = true;
-        state.waiting.clear();
+        state.servers.clear();
+        state.clients.clear();
     }
 
     /// The run for these hosts has failed.
@@ -155,15 +170,35 @@ impl Racks {
                 continue;
             }
             let (hosts, waiting): (Vec<IpAddr>, Vec<_>) = asked.into_iter().unzip();
-            match racks_of(script, &hosts) {
-                Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
-                Err(error) => {
-                    let first = hosts.first().map(ToString::to_string).unwrap_or_default();
-                    tracing::error!(
-                        script = script.program, hosts = hosts.len(), first, %error,
-                        "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
-                    );
-                    self.ask_again_later(&hosts, env.clock.moment());
+            let mut told = vec![(hosts.clone(), asked_for(script, &hosts))];
+            if hosts.len() > 1 && told[0].1.as_ref().is_err_and(|failure| !failure.is_late) {
+                // One host that the script does not know must not cost the others their racks.
+                told.clear();
+                for one in hosts.chunks(1) {
+                    let answer = match told.last() {
+                        Some((_, Err(Failure { is_late: true, why }))) => {
+                            Err(Failure { why: why.clone(), is_late: true })
+                        }
+                        _ if stop.load(Ordering::Acquire) => break,
+                        _ => asked_for(script, one),
+                    };
+                    told.push((one.to_vec(), answer));
+                }
+            }
+            for (hosts, told) in told {
+                match told {
+                    Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
+                    Err(Failure { why, .. }) => {
+                        let first = hosts.first().map(ToString::to_string).unwrap_or_default();
+                        tracing::error!(
+                            script = script.program,
+                            hosts = hosts.len(),
+                            first,
+                            error = why,
+                            "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
+                        );
+                        self.ask_again_later(&hosts, env.clock.moment());
+                    }
                 }
             }
             drop(waiting);
@@ -172,19 +207,38 @@ impl Racks {
     }
 }
 
+/// Why a run of the script has failed.
+struct Failure {
+    why: String,
+    /// It has taken too long, and would do so again.
+    is_late: bool,
+}
+
+/// [`racks_of`] on a thread that is watched. A slow script must not be taken for a thread that hangs.
+fn asked_for(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failure> {
+    pulse::step();
+    let _rest = pulse::rest();
+    racks_of(script, hosts)
+}
+
 /// One rack for each host, in their order.
-fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, String> {
+fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failure> {
     let args: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     let bytes_max = (hosts.len() * (RACK_BYTES_MAX + 2)) as u64;
-    let answer =
-        program::ask(&script.program, &args, script.limit, bytes_max).map_err(|error| error.to_string())?;
+    let answer = program::ask(&script.program, &args, script.limit, bytes_max)
+        .map_err(|error| Failure { why: error.to_string(), is_late: error.kind() == ErrorKind::TimedOut })?;
+    read(answer, hosts.len()).map_err(|why| Failure { why, is_late: false })
+}
+
+/// What the script has printed for this many hosts.
+fn read(answer: Answer, count: usize) -> Result<Vec<String>, String> {
     if !answer.has_succeeded {
         return Err("it has ended with an error".into());
     }
     let printed = String::from_utf8(answer.output).map_err(|_| "it has not printed UTF-8".to_owned())?;
     let racks: Vec<&str> = printed.split_whitespace().collect();
-    if racks.len() != hosts.len() {
-        return Err(format!("it has printed {} racks for {} addresses", racks.len(), hosts.len()));
+    if racks.len() != count {
+        return Err(format!("it has printed {} racks for {} addresses", racks.len(), count));
     }
     let is_rack = |rack: &str| {
         rack.len() > 1
@@ -201,7 +255,7 @@ fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
     fn script(directory: &Path, lines: &str) -> RackScript {
         let file = directory.join("racks.sh");
@@ -214,11 +268,16 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
+    fn is_idle(racks: &Racks) -> bool {
+        let state = racks.state.lock();
+        state.servers.is_empty() && state.clients.is_empty()
+    }
+
     #[test]
     fn a_script_tells_a_rack_for_each_address() {
         let directory = tempfile::tempdir().unwrap();
         let told = script(directory.path(), "for host; do echo /rack-${host##*.}; done");
-        assert_eq!(racks_of(&told, &[host(1), host(2)]).unwrap(), ["/rack-1", "/rack-2"]);
+        assert_eq!(racks_of(&told, &[host(1), host(2)]).ok().unwrap(), ["/rack-1", "/rack-2"]);
     }
 
     #[test]
@@ -234,7 +293,7 @@ mod tests {
             ("yes /a", "ended with an error"),
             ("printf '/a\\001 /b'", "which is no rack"),
         ] {
-            let error = racks_of(&script(directory.path(), lines), &[host(1), host(2)]).unwrap_err();
+            let error = racks_of(&script(directory.path(), lines), &[host(1), host(2)]).err().unwrap().why;
             assert!(error.contains(why), "{lines}: {error}");
         }
         let missing =
@@ -250,42 +309,70 @@ mod tests {
         racks.note(None, || now);
         assert_eq!(racks.next(9).len(), 1);
         racks.note(Some(host(1)), || now);
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
         racks.ask_again_later(&[host(1)], now);
         racks.note(Some(host(1)), || now.plus_ms(RETRY_MS - 1));
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
         racks.note(Some(host(1)), || now.plus_ms(RETRY_MS));
         assert_eq!(racks.next(9).len(), 1);
     }
 
     #[test]
-    fn data_servers_go_before_clients_and_no_more_at_once_than_the_script_takes() {
-        let racks = Arc::new(Racks::new(Some(RackScript {
-            program: "x".into(),
-            args_max: 2,
-            limit: Duration::ZERO,
-        })));
+    fn data_servers_go_before_clients_and_no_client_spoils_their_run() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 2, limit: Duration::ZERO }));
         (1..=3).for_each(|last| racks.note(Some(host(last)), Moment::default));
-        let waiting = std::thread::spawn({
-            let racks = racks.clone();
-            move || racks.ask(host(9))
-        });
-        while racks.state.lock().waiting.len() < 4 {
-            std::thread::yield_now();
-        }
-        let first = racks.next(2);
-        assert_eq!(first.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(9), host(1)]);
+        let answered = racks.ask(host(9)).unwrap();
+        racks.refresh([host(8)]);
+        let hosts =
+            |next: &[(IpAddr, Vec<Sender<()>>)]| next.iter().map(|(host, _)| *host).collect::<Vec<_>>();
+        let first = racks.next(3);
+        assert_eq!(hosts(&first), [host(8), host(9)]);
         drop(first);
-        waiting.join().unwrap();
-        assert_eq!(racks.next(2).len(), 2);
+        assert!(answered.blocking_recv().is_err(), "the registration waits no longer");
+        assert_eq!(hosts(&racks.next(2)), [host(1), host(2)]);
+        assert_eq!(hosts(&racks.next(2)), [host(3)]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_script_that_is_asked_no_more() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 2, limit: Duration::ZERO }));
+        let answered = racks.ask(host(1)).unwrap();
+        racks.end();
+        assert!(answered.blocking_recv().is_err());
+        assert!(racks.ask(host(1)).is_none());
+    }
+
+    #[test]
+    fn a_host_is_asked_for_by_the_address_under_which_it_is_known() {
+        let racks = Racks::new(Some(RackScript { program: "x".into(), args_max: 9, limit: Duration::ZERO }));
+        let mapped: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
+        racks.note(Some(mapped), Moment::default);
+        racks.note(Some(host(1)), Moment::default);
+        racks.refresh([mapped]);
+        assert_eq!(racks.next(9).iter().map(|(host, _)| *host).collect::<Vec<_>>(), [host(1)]);
+    }
+
+    #[test]
+    fn a_host_that_the_script_does_not_know_costs_no_other_host_its_rack() {
+        let directory = tempfile::tempdir().unwrap();
+        let lines = "for host; do case $host in *.2) exit 1;; esac; echo /rack; done";
+        let racks = Racks::new(Some(RackScript { args_max: 9, ..script(directory.path(), lines) }));
+        racks.refresh([host(1), host(2), host(3)]);
+        let (stop, learned) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        racks.run(&Env::production(), &stop, |told| {
+            learned.lock().extend(told.iter().map(|(host, _)| *host));
+            let is_all = learned.lock().len() > 1;
+            stop.store(is_all, Ordering::Release);
+        });
+        assert_eq!(*learned.lock(), [host(1), host(3)]);
     }
 
     #[test]
     fn without_a_script_nobody_waits() {
         let racks = Racks::new(None);
-        racks.ask(host(1));
+        assert!(racks.ask(host(1)).is_none());
         racks.note(Some(host(1)), Moment::default);
         racks.refresh([host(1)]);
-        assert!(racks.state.lock().waiting.is_empty());
+        assert!(is_idle(&racks));
     }
 }

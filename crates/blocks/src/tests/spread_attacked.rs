@@ -190,3 +190,19 @@ fn a_sample_on_another_rack_is_no_ping_pong() {
     assert_eq!(obey(&mut cluster, 20, &[1, 2, 3, 4]), (0, 0));
     assert!(cluster.holders(1).contains(&4), "{:?}", cluster.holders(1));
 }
+
+#[test]
+fn data_servers_find_their_racks_though_more_clients_came_than_are_remembered() {
+    let mut cluster = Cluster::empty(config());
+    cluster.map.activate(cluster.now);
+    for client in 0..300_000_u32 {
+        cluster.map.learn_rack(&std::net::Ipv4Addr::from(client).to_string(), "/clients");
+    }
+    cluster.map.learn_rack(&ip(1), "/a");
+    // Others are learned before the server registers.
+    for client in 300_000..310_000_u32 {
+        cluster.map.learn_rack(&std::net::Ipv4Addr::from(client).to_string(), "/clients");
+    }
+    cluster.start(1);
+    assert_eq!(cluster.map.server(&uuid(1)).unwrap().rack.as_ref(), "/a");
+}

@@ -19,13 +19,13 @@ impl DatanodeSide {
     }
 
     pub(super) fn register(self: &Arc<Self>, call: Call, reply: Replier) {
-        if !self.core.racks.has_script() {
+        let Some(answered) = self.core.racks.ask(call.peer.ip()) else {
             return self.register_now(&call, reply);
-        }
-        // A script runs, for as long as that takes.
+        };
+        // A script runs, for as long as that takes. No thread waits: there may be a thousand data servers.
         let side = self.clone();
-        tokio::task::spawn_blocking(move || {
-            side.core.racks.ask(call.peer.ip());
+        tokio::spawn(async move {
+            let _ = answered.await;
             side.register_now(&call, reply);
         });
     }
