@@ -160,7 +160,8 @@ impl Racks {
 }
 
 impl Racks {
-    /// Runs the script for those who wait, on a thread of its own, until `stop`. `learn` is told what it has found out.
+    /// Runs the script for the hosts that wait, on a thread of its own, until `stop`. `learn` is told the racks that the script has
+    /// printed.
     pub fn run(&self, env: &Env, stop: &AtomicBool, learn: impl Fn(&[(IpAddr, String)])) {
         let Some(script) = &self.script else { return };
         while !stop.load(Ordering::Acquire) {
@@ -170,41 +171,48 @@ impl Racks {
                 continue;
             }
             let (hosts, waiting): (Vec<IpAddr>, Vec<_>) = asked.into_iter().unzip();
-            let mut told = vec![(hosts.clone(), asked_for(script, &hosts))];
-            if hosts.len() > 1 && told[0].1.as_ref().is_err_and(|failure| !failure.is_late) {
-                // One host that the script does not know must not cost the others their racks.
-                told.clear();
-                for one in hosts.chunks(1) {
-                    let answer = match told.last() {
-                        Some((_, Err(Failure { is_late: true, why }))) => {
-                            Err(Failure { why: why.clone(), is_late: true })
-                        }
-                        _ if stop.load(Ordering::Acquire) => break,
-                        _ => asked_for(script, one),
-                    };
-                    told.push((one.to_vec(), answer));
-                }
-            }
-            for (hosts, told) in told {
-                match told {
-                    Ok(racks) => learn(&hosts.into_iter().zip(racks).collect::<Vec<_>>()),
-                    Err(Failure { why, .. }) => {
-                        let first = hosts.first().map(ToString::to_string).unwrap_or_default();
-                        tracing::error!(
-                            script = script.program,
-                            hosts = hosts.len(),
-                            first,
-                            error = why,
-                            "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
-                        );
-                        self.ask_again_later(&hosts, env.clock.moment());
-                    }
-                }
-            }
+            self.find_out(&Asking { script, env, stop, learn: &learn }, &hosts);
             drop(waiting);
         }
         self.end();
     }
+
+    /// Asks the script for these hosts, and has the racks learned. Returns whether the script was too slow.
+    fn find_out(&self, asking: &Asking, hosts: &[IpAddr]) -> bool {
+        let failure = match asked_for(asking.script, hosts) {
+            Ok(racks) => {
+                (asking.learn)(&hosts.iter().copied().zip(racks).collect::<Vec<_>>());
+                return false;
+            }
+            Err(failure) => failure,
+        };
+        if hosts.len() > 1 && !failure.is_late {
+            // One host that the script does not know must not cost the others their racks.
+            let mut rest = hosts.chunks(1);
+            let is_stopped = || asking.stop.load(Ordering::Acquire);
+            let is_late = rest.by_ref().any(|one| is_stopped() || self.find_out(asking, one));
+            rest.for_each(|one| self.ask_again_later(one, asking.env.clock.moment()));
+            return is_late;
+        }
+        let first = hosts.first().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(
+            script = asking.script.program,
+            hosts = hosts.len(),
+            first,
+            error = failure.why,
+            "the racks of hosts could not be found out: hosts without a known rack are in /default-rack"
+        );
+        self.ask_again_later(hosts, asking.env.clock.moment());
+        failure.is_late
+    }
+}
+
+/// All that a run of the script needs beside the hosts.
+struct Asking<'a> {
+    script: &'a RackScript,
+    env: &'a Env,
+    stop: &'a AtomicBool,
+    learn: &'a dyn Fn(&[(IpAddr, String)]),
 }
 
 /// Why a run of the script has failed.
@@ -214,7 +222,7 @@ struct Failure {
     is_late: bool,
 }
 
-/// [`racks_of`] on a thread that is watched. A slow script must not be taken for a thread that hangs.
+/// Like [`racks_of`], but tells the watcher that the thread waits for a program: a slow script must not be taken for a hanging thread.
 fn asked_for(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failure> {
     pulse::step();
     let _rest = pulse::rest();
@@ -230,7 +238,7 @@ fn racks_of(script: &RackScript, hosts: &[IpAddr]) -> Result<Vec<String>, Failur
     read(answer, hosts.len()).map_err(|why| Failure { why, is_late: false })
 }
 
-/// What the script has printed for this many hosts.
+/// The racks in the script's answer for this many hosts.
 fn read(answer: Answer, count: usize) -> Result<Vec<String>, String> {
     if !answer.has_succeeded {
         return Err("it has ended with an error".into());
