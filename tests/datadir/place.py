@@ -1,4 +1,4 @@
-"""The two volumes that change hands, the servers that serve them, and the files that must be read whoever does."""
+"""The two volumes that change hands, the servers that serve them, and the files that every server must give back."""
 
 import contextlib
 import hashlib
@@ -24,14 +24,26 @@ READY_S = 60
 BLOCK_SIZE = 1 << 20
 # Both programs write it anew, or remove it.
 LOCK = "in_use.lock"
+# The lengths of the files: around a checksum's chunk, a packet, and a block.
+SIZES = [0, 1, 511, 512, 513, 3_000, 65_536, 700_001, 1_048_576, 3_500_000]
 
 
 class Broken(Exception):
     """A case has failed, and the next ones begin where it should have ended."""
 
 
+def play(tell, report, place):
+    """Tells a story in this place up to its first case that fails, and ends all servers."""
+    try:
+        tell(report, place)
+    except Broken:
+        pass
+    finally:
+        place.end_all()
+
+
 class Place:
-    """One directory with two volumes, configuration for both kinds of data server, and whoever serves now."""
+    """One directory with two volumes, configuration for both kinds of data server, and the server that serves now."""
 
     def __init__(self, stock, work, seed):
         work.mkdir(parents=True)
@@ -48,7 +60,7 @@ class Place:
         self.count = 0
 
     def configure(self, **more):
-        """Both data servers speak from the same addresses, so that they are one server to whoever asks."""
+        """Both data servers speak from the same addresses, so that clients and metadata servers take them for one."""
         keys = {
             "fs.defaultFS": self.uri,
             "dfs.namenode.name.dir": self.work / "name",

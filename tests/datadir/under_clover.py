@@ -5,19 +5,11 @@ import shutil
 from harness.clients import call
 from harness.cluster import toml
 from harness.report import check
-from place import DEBUG, Broken, Place, eventually, telling
-
-SIZES = [0, 1, 511, 512, 513, 3_000, 65_536, 700_001, 1_048_576, 3_500_000]
+from place import DEBUG, SIZES, Place, eventually, play, telling
 
 
 def run(report, stock, work, seed):
-    place = Place(stock, work, seed + 1)
-    try:
-        tell(report, place)
-    except Broken:
-        pass
-    finally:
-        place.end_all()
+    play(tell, report, Place(stock, work, seed + 1))
 
 
 def tell(report, place):

@@ -6,21 +6,14 @@ import urllib.request
 
 from harness.clients import call
 from harness.report import check
-from place import ADMIN, DEBUG, FSCK, NAME_NODE, Broken, Place, eventually, telling
+from place import ADMIN, DEBUG, FSCK, NAME_NODE, SIZES, Place, eventually, play, telling
 
 # Names of the pages in which the NameNode tells its figures begin with this.
 BEANS = "Hadoop:service=NameNode,name"
-SIZES = [0, 1, 511, 512, 513, 3_000, 65_536, 700_001, 1_048_576, 3_500_000]
 
 
 def run(report, stock, work, seed):
-    place = Place(stock, work, seed)
-    try:
-        tell(report, place)
-    except Broken:
-        pass
-    finally:
-        place.end_all()
+    play(tell, report, Place(stock, work, seed))
 
 
 def tell(report, place):

@@ -14,6 +14,15 @@ ORDER_S = 120
 NO_BLOCK_FILE = -1
 
 
+def flip(file, at):
+    """Changes one bit of the byte at this place of a file."""
+    with open(file, "r+b") as opened:
+        opened.seek(at)
+        byte = opened.read(1)[0]
+        opened.seek(at)
+        opened.write(bytes([byte ^ 1 << (at % 8)]))
+
+
 def shell(scene, *words, sent=None):
     """`clover fs`, with all members known to it. What it printed."""
     command = [scene.options.clover, "fs", "--conf", scene.conf(), *words]

@@ -60,17 +60,9 @@ def rot(scene, path, content):
         file = holders[name]
         if kind == "sums":
             file = next(file.parent.glob(f"{file.name}_*.meta"))
-        flip(file, at)
+        replicas.flip(file, at)
         changed[name] = (file, at)
     return changed
-
-
-def flip(file, at):
-    with open(file, "r+b") as opened:
-        opened.seek(at)
-        byte = opened.read(1)[0]
-        opened.seek(at)
-        opened.write(bytes([byte ^ 1 << (at % 8)]))
 
 
 def held_by(cluster, content, path, rotten):
@@ -90,7 +82,7 @@ def come_back(scene, rotten, lost):
         cluster.data[name].kill()
         servers.wait_dead(cluster, [name])
         for path in mine:
-            flip(*rotten[path][name])
+            replicas.flip(*rotten[path][name])
         servers.start(cluster, [name])
         missing -= mine
         repaired.append(name)

@@ -95,24 +95,16 @@ class Victim:
         return file.read_bytes() == self.content and self.sums in metas
 
 
-def flip(file, at):
-    with open(file, "r+b") as opened:
-        opened.seek(at)
-        byte = opened.read(1)[0]
-        opened.seek(at)
-        opened.write(bytes([byte ^ 1 << (at % 8)]))
-
-
 def meta_of(file):
     return next(file.parent.glob(f"{file.name}_*.meta"))
 
 
 def in_data(victim, file, _):
-    flip(file, victim.chance.randrange(FILE_BYTES))
+    replicas.flip(file, victim.chance.randrange(FILE_BYTES))
 
 
 def in_meta(victim, file, _):
-    flip(meta_of(file), victim.chance.randrange(7, 7 + FILE_BYTES // 512 * 4))
+    replicas.flip(meta_of(file), victim.chance.randrange(7, 7 + FILE_BYTES // 512 * 4))
 
 
 def in_both(victim, file, index):
