@@ -220,21 +220,23 @@ impl PoolStore {
         Ok(())
     }
 
-    /// Cuts off what a failed write has left behind the end of the replica, and puts the last chunk's sum back.
+    /// Cuts off the bytes that a failed write has left behind the end of the replica, and puts the last chunk's sum back.
     pub(crate) fn mend(&self, active: &Active, files: &mut Files) -> StoreResult<()> {
         self.open_again(active, files)?;
         let length = active.on_disk();
         let sum = files.last_sum;
         self.cut(active, files, length)?;
-        // Not that of what the disk has now: it may have rotted.
+        // The cut has computed the last sum from the bytes on the disk, and these may have rotted.
         if let (Some(sum), Some(open)) = (sum, files.open.clone()) {
             let at = meta_file::sum_offset(
                 active.checksum,
                 length - length % active.checksum.bytes_per_checksum as u64,
             );
             let io = |error| self.io_error(active.volume, &format!("mending {}", active.block()), error);
+            // As long as the sum is not there, the replica is not mended.
+            (files.last_sum, files.is_torn) = (Some(sum), true);
             open.meta.write_at(&sum[..active.checksum.size()], at).map_err(io)?;
-            files.last_sum = Some(sum);
+            files.is_torn = false;
         }
         Ok(())
     }
