@@ -58,7 +58,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What the modelled disk moves; with the most streams each has some blocks.
+/// The bytes that all streams together move on the modelled disk. With the most streams, each one has several blocks.
 const MODEL_BYTES: u64 = 8 << 30;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

@@ -92,20 +92,19 @@ impl BlockMap {
         places
     }
 
-    /// The replica of `kept` that should go: one of a doubted server, else of a newcomer, if there is one; of those that remain one from a rack
-    /// that has another, if there is such a rack; the hinted one first, else the one on the server with the least room. The hinted one may
-    /// also be the last on its rack, if the one that was moved gives a rack in return. Returns its index in `kept`.
+    /// The replica of `kept` that should go. A doubted server's replica goes first, then a newcomer's. Of several, a replica goes that
+    /// shares its rack with another one, if there is one: the hinted replica, else the replica on the server with the least room. The
+    /// hinted replica may also be the last on its rack, if the replica that has come gives a rack in return. Returns its index in `kept`.
     fn superfluous(&self, kept: &[u32], hint: Option<Hint>) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
-        let trial = |at: &usize| self.storages.get(kept[*at]).trial;
-        let mut goers: Vec<usize> = (0..kept.len()).filter(|at| trial(at) == Trial::Doubted).collect();
-        if goers.is_empty() {
-            goers = (0..kept.len()).filter(|at| trial(at) != Trial::Passed).collect();
-        }
-        if goers.is_empty() {
-            goers = (0..kept.len()).collect();
-        }
+        let standing = |at: usize| match self.storages.get(kept[at]).trial {
+            Trial::Doubted => 0,
+            Trial::Passed => 2,
+            _ => 1,
+        };
+        let lowest = (0..kept.len()).map(standing).min();
+        let goers: Vec<usize> = (0..kept.len()).filter(|at| Some(standing(*at)) == lowest).collect();
         let mut candidates: Vec<usize> = goers.iter().copied().filter(|at| shares_rack(*at)).collect();
         let server = |at: usize| self.storages.get(kept[at]).server;
         if let Some(hint) = hint

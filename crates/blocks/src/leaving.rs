@@ -137,7 +137,7 @@ impl BlockMap {
         let Some(leaving) = &mut self.servers.get_mut(index).leaving else { return };
         gone.into_iter().for_each(|id| leaving.noted.remove(id));
         if leaving.noted.len() == 0 && leaving.beyond > 0 {
-            // There is room for those that were found and not noted.
+            // There is room again for the blocks that were counted and not noted: another lap finds them.
             *leaving = Leaving::until(self.sweeper.request_redundancy());
         }
     }

@@ -47,8 +47,8 @@ impl Racks {
         self.learned.get(host).or_else(|| self.learned_before.get(host))
     }
 
-    /// The rack of a host was found out. What was learned last is never forgotten for it: a data server that was asked for is
-    /// about to register.
+    /// The rack of a host was found out. The hosts that were learned last are never forgotten for the sake of this one: among
+    /// them may be a data server that is about to register.
     pub fn learn(&mut self, host: &str, rack: &str) {
         if self.learned.len() >= LEARNED_MAX && !self.learned.contains_key(host) {
             self.learned_before = std::mem::take(&mut self.learned);

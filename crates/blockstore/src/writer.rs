@@ -139,7 +139,7 @@ impl ReplicaWriter {
         }
         let Some(Put { file, end, .. }) = put? else { return Ok(()) };
         if self.stream.is_none() && self.drops_behind && end >= self.dropped + DROPPED_BYTES {
-            // What the disk has goes; the rest begins to be written out, and goes the next time.
+            // The system drops the bytes that the disk has, and begins to write out the rest, which it drops the next time.
             file.forget_cached(0, end).map_err(|error| self.error("dropping from memory", error))?;
             self.dropped = end;
         }
@@ -156,7 +156,8 @@ impl ReplicaWriter {
         let piece = self.cut(&files, before, offset, data, sums)?;
         let Some(piece) = piece else { return Ok(None) };
         let open = files.open.clone().ok_or(StoreError::Replaced(self.active.block()))?;
-        // Until all of it is there. What a failed write leaves is cut off before the replica is finished or goes on.
+        // The files are torn until both writes are done. If one fails, the bytes that it has left are cut off before the replica is
+        // finished or written on.
         let was_torn = std::mem::replace(&mut files.is_torn, true);
         open.block.write_at(piece.data, piece.offset).map_err(|error| self.error("writing", error))?;
         let sums_at = meta_file::sum_offset(self.active.checksum, piece.offset);

@@ -1,4 +1,4 @@
-//! What a look at a data directory, or at one replica, tells; and that nothing in them makes it panic.
+//! A survey of a data directory, or of one replica, tells their faults, and no file in them makes it panic.
 
 mod common;
 

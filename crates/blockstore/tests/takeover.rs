@@ -63,7 +63,7 @@ fn a_directory_in_the_midst_of_an_upgrade_is_refused_and_stays_as_it_is() {
     ] {
         let root = served_before();
         fs::write(at(&root, name), "x").unwrap();
-        // What a start would throw away or remove.
+        // Files that a start would delete if it did not refuse the directory.
         fs::write(at(&root, "POOL/tmp/blk_7"), "x").unwrap();
         fs::write(at(&root, "POOL/current/replicas"), "x").unwrap();
         let before = all(root.path());

@@ -82,7 +82,7 @@ impl DataServer {
     }
 }
 
-/// All servers of the first report, once each: those that the second, later one does not name live, and come first.
+/// Each server of the report `all` once. The later report `dead` names the dead ones; all others live, and come first.
 fn known_servers(all: Vec<hdfs::DatanodeInfoProto>, dead: &[hdfs::DatanodeInfoProto]) -> Vec<DataServer> {
     let dead: HashSet<&str> = dead.iter().map(|wire| &*wire.id.datanode_uuid).collect();
     let (living, lost): (Vec<_>, Vec<_>) =
@@ -100,7 +100,7 @@ impl FileSystem {
     /// This user is no superuser; or the call fails: see [`FileSystem::call`].
     pub async fn data_servers(&self) -> Result<Vec<DataServer>> {
         let all = self.datanode_report(hdfs::DatanodeReportTypeProto::All).await?;
-        // Last: whoever changes sides between the two calls is in the first answer all the same.
+        // This call comes last: a server that dies or comes back between the two calls is in the first answer all the same.
         let dead = self.datanode_report(hdfs::DatanodeReportTypeProto::Dead).await?;
         Ok(known_servers(all, &dead))
     }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// What a program printed, and what it said of its end.
+/// The output of a program, and its success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The first bytes of its standard output, as many as were allowed.
@@ -53,7 +53,7 @@ pub fn ask(program: &str, args: &[String], limit: Duration, output_bytes_max: u6
     }
     match read.recv_timeout(limit) {
         Ok(output) => {
-            // What was allowed is read. A program that would print more gets a broken pipe, or hangs: it is not waited for.
+            // A program that has printed as much as is allowed is ended: it may go on to print, or hang.
             let is_whole = output.as_ref().is_ok_and(|bytes| (bytes.len() as u64) < output_bytes_max);
             if !is_whole {
                 end(&mut child);

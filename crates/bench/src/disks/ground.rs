@@ -1,8 +1,8 @@
 //! Where a file's bytes lie on the modelled disk: a simple allocator.
 //!
-//! What is free are groups of 128 MiB at random places, as on a disk that is half full. Bytes that are placed follow each
-//! other within a group, whosever they are; then comes another group. So files that are placed by turns lie in as many pieces
-//! as they had turns, and a file that takes its room at once lies in one.
+//! The free room of the disk is groups of 128 MiB at random places, as on a disk that is half full. The allocator fills one
+//! group after the other, in the order in which bytes are written out, whichever file they belong to. So a file whose bytes
+//! are written out by turns lies in as many pieces as it had turns, and a file that takes its room at once lies in one piece.
 
 /// As ext4's groups of blocks.
 const GROUP_BYTES: u64 = 128 << 20;

@@ -1,4 +1,4 @@
-//! Real streams on a real disk: blocks written and read by the native client, whoever serves them.
+//! Real streams on a real disk: the native client writes and reads blocks, which Clover's or Hadoop's data server serves.
 
 use super::scene::{Scene, block_files};
 use anyhow::{Context, bail, ensure};
@@ -17,7 +17,7 @@ const BLOCK_BYTES: u64 = 128 << 20;
 /// Until the data server has registered.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is measured.
+/// One of the ways in which the bytes are written and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Lane {
     /// Files written and read directly: what the disk and the system can do.

@@ -226,7 +226,7 @@ impl Writing {
         }
     }
 
-    /// Those who were refused ask once more.
+    /// The senders that were refused room ask once more.
     fn ask_again(&mut self) {
         self.senders.iter_mut().for_each(|sender| sender.is_refused = false);
     }

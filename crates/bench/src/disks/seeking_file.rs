@@ -1,6 +1,7 @@
 //! A file on the modelled disk, behind the same seam as a real one: the shipped parts of the data server drive it.
 //!
-//! It has no bytes, only places. What is written is in memory until it is written out; that and reading take the disk's time.
+//! The file has no bytes, only their places on the disk. A write takes no time: its bytes are in memory. Writing them out, and
+//! reading, take the disk's time.
 
 use super::{
     ground::{Extent, Ground},
@@ -54,7 +55,7 @@ struct State {
     length: u64,
     extents: Vec<Extent>,
     placed: u64,
-    /// The ends of what is under way: the byte behind the last, and when it is done.
+    /// The ranges that are being written out: the byte behind the last byte of each, and when the disk is done with it.
     under_way: Vec<(u64, u64)>,
 }
 

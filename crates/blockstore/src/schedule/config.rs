@@ -26,7 +26,7 @@ impl Default for TurnsConfig {
 /// The volumes on which streams take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those whose medium seeks: `DISK` and `ARCHIVE`.
+    /// The volumes whose medium seeks: `DISK` and `ARCHIVE`.
     ByMedium,
     All,
     None,

@@ -21,13 +21,13 @@ const PAGE_BYTES: u64 = 4096;
 /// The measures of a plan, in bytes and milliseconds. A piece is no longer than a run, and a run no longer than the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What a stream writes or reads in one turn.
+    /// The bytes that one stream writes or reads in one turn.
     pub run_bytes: u64,
-    /// What is granted at a time.
+    /// A run is granted to its stream in pieces of this many bytes.
     pub piece_bytes: u64,
-    /// What the write streams of a disk may have queued, all together.
+    /// The bytes that all write streams of a disk together may have queued.
     pub queue_bytes: u64,
-    /// Bytes that are older go out although they are no run.
+    /// A stream with bytes older than this has a turn although its bytes are less than a run.
     pub linger_ms: u64,
 }
 
@@ -68,7 +68,7 @@ impl Piece {
     }
 }
 
-/// What the caller does next.
+/// The caller's next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Begin this piece, and say [`Plan::done`] once the medium has it.
@@ -292,8 +292,8 @@ impl Plan {
         self.streams.get(&id).is_none_or(|stream| stream.waiting() == 0)
     }
 
-    /// The stream ends as it should: what waits still goes out. A stream of writes that had no turn and has less than a piece is left
-    /// to the system. Answers whether [`Plan::next`] may have something new to say.
+    /// The writer or reader has finished the stream: its waiting bytes still go out. The bytes of a write stream that had no turn and
+    /// has less than a piece are left to the system. Answers whether [`Plan::next`] may have something new to say.
     pub fn close(&mut self, id: StreamId, now: Moment) -> bool {
         self.leave_line(id);
         let piece_bytes = self.limits.piece_bytes;
@@ -333,7 +333,7 @@ impl Plan {
         self.urgent_waiting.retain(|waiting| *waiting != ticket);
     }
 
-    /// What has the disk next.
+    /// The caller's next step: which piece, or which urgent work, has the disk next.
     pub fn next(&mut self, now: Moment) -> Step {
         if !self.urgent_running.is_empty() {
             return Step::Wait { until: None };
@@ -368,7 +368,7 @@ impl Plan {
         Some(piece)
     }
 
-    /// Urgent work has the disk alone, once what is under way is done.
+    /// Urgent work has the disk alone, once the pieces under way are done.
     fn grant_urgent(&mut self) -> Step {
         if !self.under_way.is_empty() {
             return Step::Finish;
@@ -426,7 +426,7 @@ impl Plan {
         Some(Turn { stream: id, left, is_begun: false })
     }
 
-    /// The queue is filling up, and nobody has a run: who has most goes out with what it has.
+    /// The queue is filling up, and no stream has a run: the stream with the most bytes has a turn with what it has.
     fn pressed_stream(&mut self) -> Option<StreamId> {
         if !self.is_pressed() {
             return None;
@@ -483,7 +483,7 @@ impl Plan {
 /// The next piece of a turn, if the turn goes on.
 fn cut(id: StreamId, stream: &Stream, turn: &Turn, piece_bytes: u64) -> Option<Piece> {
     let bytes = stream.waiting().min(piece_bytes).min(turn.left);
-    // Mid-run a stream is not waited for: what has come since is the beginning of its next run.
+    // The turn does not wait for more bytes of its stream: less than a piece in the midst of a run is left for the next run.
     let least = match stream.is_due {
         _ if !turn.is_begun || stream.is_closed || stream.kind == Kind::Read => 1,
         true => PAGE_BYTES,

@@ -18,9 +18,9 @@ pub struct ReadStream {
     file: Arc<dyn File>,
     /// Where what is read ends.
     end: u64,
-    /// What is in memory, as far as is known.
+    /// The disk has read the file into memory up to this byte.
     ready: u64,
-    /// What the disk was asked for, from `ready` on.
+    /// The disk was asked to read the file from `ready` up to this byte.
     wanted: u64,
 }
 

@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// The writer's end. Dropped, the stream has ended: what waits still goes out.
+/// The writer's end. When it is dropped the stream has ended, and its waiting bytes still go out.
 pub(crate) struct WriteStream {
     shared: Arc<Shared>,
     id: StreamId,
@@ -80,7 +80,7 @@ impl WriteStream {
         self.change(|plan, id| plan.forget(id));
     }
 
-    /// Waits for the disk, for no longer than what is under way takes, and keeps it until the answer is dropped.
+    /// Waits until the disk is done with the pieces under way, and keeps the disk until the answer is dropped.
     pub fn urgent(&self) -> Urgent<'_> {
         Urgent { shared: &self.shared, ticket: self.shared.wait_for_disk() }
     }
@@ -114,7 +114,7 @@ impl Gate {
         }
         state.wake_later(self.id, context.waker());
         drop(state);
-        // Somebody who has less than a run may have to go out now.
+        // To make room, a stream with less than a run may have to have its turn now.
         self.shared.nudge();
         Poll::Pending
     }

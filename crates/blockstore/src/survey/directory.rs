@@ -24,7 +24,7 @@ pub struct DirectorySurvey {
     /// The lines of `current/VERSION`; `None` if it cannot be read.
     pub version: Option<Version>,
     pub pools: Vec<PoolSurvey>,
-    /// What an upgrade of the whole directory has put aside.
+    /// The trees that an upgrade of the whole directory has put aside.
     pub put_aside: Vec<PutAside>,
     pub findings: Findings,
 }

@@ -1,4 +1,4 @@
-//! What is not as it should be in a data directory.
+//! The findings of a survey: files of a data directory that are damaged, missing, or of no use.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ pub enum Severity {
     Stranger,
 }
 
-/// One thing that is not as it should be.
+/// One file or directory with a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub path: PathBuf,
     pub severity: Severity,
-    /// What is wrong, as the end of a sentence that begins with the path.
+    /// The fault in words. They follow the path, and both together are one sentence.
     pub what: String,
 }
 

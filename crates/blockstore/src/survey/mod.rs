@@ -14,7 +14,7 @@ pub use finding::{Finding, Findings, Severity};
 pub use pool::{PlaceSurvey, PoolSurvey};
 pub use replica::{ReplicaSurvey, survey_replica};
 
-/// Asked before so many bytes are read. `false` ends the survey, and what has not been read counts as sound.
+/// The survey calls it with the number of bytes that it reads next. `false` ends the survey; bytes that were not read then count as sound.
 pub type GoOn<'a> = dyn FnMut(u64) -> bool + 'a;
 
 /// How closely replicas are looked at.

@@ -27,7 +27,7 @@ use std::{
 const OF_HADOOP: &[&str] = &[USED_BYTES, LAZY_PERSIST, REPLICA_LIST, "scanner.cursor"];
 /// The block scanner of older DataNodes has kept its log in files of this name.
 const OLD_SCANNER: &str = "dncp_block_verification.log";
-/// What an upgrade has put aside.
+/// The names of trees that an upgrade has put aside.
 const OF_UPGRADES: &[&str] = &[PREVIOUS, TRASH, BEING_DELETED];
 /// Directories below an old tree that are gone into.
 const DEPTH_MAX: usize = 8;
@@ -195,7 +195,7 @@ impl Walk<'_, '_> {
         for other in found.other_metas {
             self.findings.stranger(other, "is a meta file of an older stamp");
         }
-        // What is copied here from another server is not finished, and a start throws it away.
+        // Here lie replicas that were being copied from another server. None is finished, and the next start deletes them.
         if place == Place::Temporary {
             return;
         }

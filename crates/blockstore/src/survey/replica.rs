@@ -34,7 +34,7 @@ pub struct ReplicaSurvey {
     pub matching_chunk_count: u64,
     /// Bytes of the block file that the meta file vouches for. Fewer than `length` are normal for a replica that was being written.
     pub vouched_length: u64,
-    /// What is wrong. If bytes do not match, the first such chunk is named with its offset.
+    /// The faults of the two files. If bytes do not match their checksums, the first such chunk is named with its offset.
     pub damage: Vec<Damage>,
     /// Meta files of other stamps beside it: left from an interrupted recovery.
     pub other_metas: Vec<PathBuf>,

@@ -28,7 +28,7 @@ const PACKET_DATA_BYTES: usize = 64 * 1024;
 const FILL_BYTES_FIRST: usize = 128 * 1024;
 const FILL_BYTES_MAX: usize = 1 << 20;
 
-/// A reader who has read so much, and wants as much again, has turns on the disk.
+/// A reader that has read this many bytes of a replica, and wants as many again, has turns on the disk.
 const LONG_BYTES: u64 = 1 << 20;
 
 /// Chunks larger than this are cut to it for readers that want no checksums.
@@ -148,8 +148,8 @@ impl Outbound {
         }
     }
 
-    /// Whether somebody who has read up to `position` is reading the replica from one end to the other, and much is left of it.
-    /// What a balancer moves goes at a pace of its own.
+    /// Whether the reader has read much up to `position`, and has as much before it. A balancer's moves have a pace of their own, and
+    /// no turns.
     fn is_long(&self, position: u64) -> bool {
         !self.is_balancing && position - self.start >= LONG_BYTES && self.end - position >= LONG_BYTES
     }

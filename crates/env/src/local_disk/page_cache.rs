@@ -1,4 +1,4 @@
-//! What the system keeps of a file in memory, and when it writes that out.
+//! A file's bytes in the system's memory: when they are written out, and when they are dropped.
 //!
 //! `sync_file_range` would begin and await a write-out by its flags, but no crate offers it as a safe function. Linux begins a
 //! write-out as well when it is told that dirty pages are not needed, and keeps them until it is done; and a read past the

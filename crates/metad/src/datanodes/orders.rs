@@ -1,4 +1,4 @@
-//! What an operator orders of data servers, or says of them, on its way to the block map.
+//! An operator's orders for data servers, and an operator's word on their racks, on the way to the block map.
 
 use crate::core::Core;
 use ::blocks::{AdminOrder, DataServer, ServerFilter};

@@ -80,7 +80,7 @@ fn a_stream_whose_network_gives_nothing_passes_its_turn_on() {
     for _ in 0..2 {
         assert!(matches!(plan.next(at(0)), Step::Begin(piece) if piece.stream == a));
     }
-    // What is left of its run is forgotten by a sync; a packet that comes is no reason to wait for more.
+    // A sync has written out the rest of the run. The next packet is the beginning of another run, so the turn ends.
     plan.synced(a, 32 * MIB);
     write(&mut plan, a, 32 * MIB, 64 * KIB);
     assert_eq!(carry_out(&mut plan, at(0)), [(b, 32 * MIB)]);
