@@ -34,6 +34,23 @@ impl env::Random for NoRandomness {
     }
 }
 
+/// A data server that has registered with a metadata server.
+struct Registered {
+    metadata: Arc<Metadata>,
+    rpc: rpc::Server,
+    server: DataServer,
+    root: tempfile::TempDir,
+}
+
+async fn registered() -> Registered {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    Registered { metadata, rpc, server, root }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_while_the_data_directories_are_opened_is_not_told_as_a_wrong_configuration() {
     let root = tempfile::tempdir().unwrap();
@@ -45,11 +62,7 @@ async fn a_panic_while_the_data_directories_are_opened_is_not_told_as_a_wrong_co
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_registers_then_reports_and_keeps_its_identity() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc, server, root } = registered().await;
     store_block(&server, POOL, 1_073_741_825);
     let uuid = server.state().identity.uuid.clone();
     {
@@ -97,11 +110,7 @@ async fn a_finished_block_is_told_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_invalidated_goes_and_is_told() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc: _rpc, server, root: _root } = registered().await;
     store_block(&server, POOL, 5);
     metadata.log.lock().commands.push(invalidate(POOL, 5));
     eventually("the removal is told", || metadata.changed(5, BlockStatus::Deleted)).await;
@@ -111,11 +120,7 @@ async fn what_is_invalidated_goes_and_is_told() {
 /// As in Hadoop, whose DataNodes keep such replicas in a trash: a rollback needs them.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_deleted_during_a_rolling_upgrade() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc: _rpc, server, root: _root } = registered().await;
     store_block(&server, POOL, 5);
     store_block(&server, POOL, 6);
     {
@@ -147,11 +152,7 @@ async fn a_server_that_wants_block_tokens_is_not_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_about_another_pool_deletes_nothing() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc: _rpc, server, root: _root } = registered().await;
     store_block(&server, POOL, 5);
     store_block(&server, POOL, 6);
     let mut foreign = invalidate(POOL, 5);
@@ -187,11 +188,7 @@ async fn a_standby_is_told_everything_and_not_obeyed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_not_known_registers_again() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc: _rpc, server: _server, root: _root } = registered().await;
     let registrations = |count: usize| metadata.log.lock().full.len() >= count;
     // Ordered by the metadata server, as after its restart.
     metadata.log.lock().commands.push(register_again());
@@ -290,11 +287,7 @@ async fn a_metadata_server_may_come_and_go() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_cluster_is_refused_with_its_name() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata: _metadata, rpc: _rpc, server, root } = registered().await;
     server.shutdown().await;
 
     let other = serve(&Metadata::new("CID-other"), "127.0.0.1:0");
@@ -320,11 +313,7 @@ async fn a_refusal_for_good_ends_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_without_a_byte_goes_away_once_all_its_servers_say_so() {
-    let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
+    let Registered { metadata, rpc: _rpc, server, root: _root } = registered().await;
     let here = server.state().identity.to_info_proto();
     // Nobody listens there.
     let mut away = here.clone();
