@@ -207,12 +207,15 @@ impl Racks {
     }
 }
 
+/// Takes the racks of hosts that were found out.
+type Learn<'a> = dyn Fn(&[(IpAddr, String)]) + 'a;
+
 /// All that a run of the script needs beside the hosts.
 struct Asking<'a> {
     script: &'a RackScript,
     env: &'a Env,
     stop: &'a AtomicBool,
-    learn: &'a dyn Fn(&[(IpAddr, String)]),
+    learn: &'a Learn<'a>,
 }
 
 /// Why a run of the script has failed.
