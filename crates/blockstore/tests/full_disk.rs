@@ -4,12 +4,12 @@ mod common;
 
 use base::GenerationStamp;
 use blockstore::{
-    BlockStore, PoolStore, ReplicaState, ReplicaWriter, StorageType, StoreConfig, VolumeConfig,
+    BlockStore, PoolStore, ReplicaState, ReplicaWriter, StorageType, StoreConfig, VolumeConfig, meta_file,
 };
 use common::{POOL, block, bytes as data_bytes, content, new, pool, sums};
-use env::Env;
+use env::{Env, disk::read_exact_at};
 use sim::{Dice, Fault, SimClock, SimDisk, SimRandom};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 const NEW_STAMP: GenerationStamp = GenerationStamp(1010);
 
@@ -93,4 +93,34 @@ fn what_a_failed_write_leaves_is_no_part_of_the_replica_after_a_start() {
             assert_eq!(content(&store.read(&block(1, stamp.0)).unwrap()), data_bytes(wanted), "{what}");
         }
     }
+}
+
+/// The mend of a torn replica fails once, between the cut and the known sum of the last chunk. Meanwhile a byte of that chunk has rotted.
+#[test]
+fn a_mend_that_was_broken_off_vouches_for_no_rotten_byte() {
+    let disk = SimDisk::new(Dice::new(1));
+    let store = start(&disk);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    assert!(write_on(&mut writer, 1300));
+    disk.fail_write(0, Fault::Full);
+    assert!(!write_on(&mut writer, 5000));
+    drop(writer);
+    let id = block(1, 0).block.id.0;
+    disk.flip_bit(Path::new(&format!("/data/current/{POOL}/current/rbw/blk_{id}")), 1290, 0);
+    let recover = |known: u64, stamp: u64| {
+        let stamp = GenerationStamp(stamp);
+        let candidate = store.begin_recovery(&block(1, known), stamp)?.expect("it is there");
+        let mut old = block(1, 0);
+        old.block = candidate.block;
+        store.finish_recovery(&old, stamp, 1300)
+    };
+    disk.fail_write(1, Fault::Full);
+    assert!(recover(1001, 1010).is_err());
+    // The metadata server has another recovery made, with a newer stamp.
+    recover(1010, 1011).unwrap();
+    let reader = store.read(&block(1, 1011)).unwrap();
+    let mut kept = vec![0; 4];
+    let meta = reader.meta_file.as_ref().unwrap();
+    read_exact_at(&**meta, &mut kept, meta_file::HEADER_SIZE + 2 * 4).unwrap();
+    assert_eq!(kept, sums(&data_bytes(1300)[1024..]), "the sum is that of the bytes that were written");
 }
