@@ -213,7 +213,7 @@ class Place:
         self.files[path] = piece.read_bytes()
 
     def check_files(self):
-        """All files, read by the stock client, are what was written. Returns their number and bytes."""
+        """The stock client reads all files, and gets the bytes that were written. Returns the number of files and of bytes."""
         lines = call(self.client("Driver", "sums", self.uri, "/data")).decode().splitlines()
         found = {}
         for entry in map(json.loads, lines):

@@ -78,7 +78,7 @@ def tell(report, place):
     with case("both kinds of data server stand side by side") as note:
         beside = place.another_data_node("data-node-beside", [place.work / "volume-2"])
         eventually("both are live", lambda: metrics(place, f"{BEANS}=FSNamesystemState")["NumLiveDataNodes"] == 2, beside.tail)
-        # What is there is copied from the one to the other. What is new goes through a pipeline of both.
+        # Old blocks are copied from one data server to the other. New blocks go through a pipeline of both.
         place.shell("-setrep", "-w", 2, "/data")
         place.store(SIZES, "/data/both", replication=2)
         place.append("/data/both/file-5-3000", 5_000)

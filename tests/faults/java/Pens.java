@@ -133,7 +133,7 @@ final class Pens {
       return servers == null ? "" : Arrays.stream(servers).map(server -> "" + server.getXferPort()).collect(Collectors.joining(","));
     }
 
-    /** How many bytes a file has, and their CRC-32; fails where they are not those that a pen writes. */
+    /** The length of a file and the CRC-32 of its bytes. Fails where a byte is not the one that a pen writes at that place. */
     private String read(Path path) throws IOException {
       byte[] found = new byte[1 << 16];
       long length = 0;

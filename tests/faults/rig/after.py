@@ -17,8 +17,8 @@ from . import load, replicas
 # Until data servers have copied and deleted what they must. A new active orders nothing for half a minute, and a copy that failed is ordered again later.
 HEAL_S = 150
 FSCK_S = 60
-# For the data servers of a story in which a pipeline breaks. What a server that lives has got of it is told of with its next full report, and deleted then; by
-# default that is six hours later.
+# For the data servers of a story in which a pipeline breaks. A server that lives has a part of the block, tells it with its next full report, and is then told
+# to delete it. By default the next full report comes six hours later.
 REPORTS = {"block_report_interval_ms": 5_000}
 # For the metadata servers of a story in which a copy may fail. It is ordered again when its time is over, by default after five minutes, as in HDFS.
 COPIES = {"transfer_retry_ms": 10_000}

@@ -1,4 +1,4 @@
-"""What is looked at after each story of data servers is planted here, one thing after the other: each is found, and nothing else is."""
+"""Faults are planted one after the other. The checks that stand at the end of each story of data servers must find each fault, and nothing else."""
 
 import shutil
 
@@ -55,7 +55,7 @@ def nothing(scene, contents):
     check(not found, f"there is nothing to find: {found}")
 
 
-# What is planted. Each returns what takes it away again.
+# Each of these plants a fault, and returns a function that takes it away again.
 
 
 def a_replica(scene, number=0):

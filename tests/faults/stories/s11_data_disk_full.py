@@ -12,7 +12,7 @@ DISK_BYTES = 96 << 20
 BLOCK = 1 << 20
 PIECE = 400_000
 FILES = 12
-# What is left of a full disk: less than a block needs, so that nobody begins one, and a block that was begun does not end.
+# The free bytes of a full disk. A block needs more: no new one is placed there, and one that was begun cannot be finished.
 LEFT = 64 << 10
 why_not = balancing.why_not
 

@@ -75,7 +75,7 @@ def wait_known(cluster, held):
 
 
 def wait_whole(scene):
-    """Until fsck finds no block with too few replicas. What is being written is not looked at."""
+    """Waits until fsck finds no block with too few replicas. Blocks that are being written are not looked at."""
     deadline = time.monotonic() + HEAL_S
     while (sums := fsck(scene)[-1]["summary"])["missing_replicas"] or not sums["healthy"]:
         check(time.monotonic() < deadline, f"after {HEAL_S} s blocks want replicas: {sums}")
@@ -94,7 +94,7 @@ def store(scene):
 
 
 def read(scene, contents):
-    """Whoever reads gets every byte, from other servers where this one has no answer."""
+    """Every byte can be read: where this server cannot read it, another one does."""
     replicas.check_files(scene, contents)
 
 

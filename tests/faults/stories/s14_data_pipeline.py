@@ -13,9 +13,9 @@ NEEDS_CABLES = False
 LIMIT_S = 900
 DATA = 6
 BLOCK = 4 << 20
-# What is flushed before the fault, and what is written after it.
+# The bytes that the writer flushes before the fault, and the bytes that it writes after it.
 FIRST, REST = (1 << 20) + 5, 300_007
-# So long the writer is left at the stage at which it stands, since those that it waits for are frozen.
+# The servers that the writer waits for are frozen, and it stands at its stage for this time before they are killed.
 STANDS_S = 0.7
 CLIENT = {"dfs.client.socket-timeout": 20_000}
 
@@ -137,7 +137,7 @@ def in_recovery(case):
     case.create()
     case.flushed(FIRST)
     first, *others = case.pipeline()
-    # Two of the pipeline, and then one of those that might take a place in it.
+    # Two servers of the pipeline, and then a server that might replace one of them.
     spare = [name for name in case.cluster.data if name not in (first, *others)]
     doomed = [*others, case.scene.chance.choice(spare)][: case.count]
     case.freeze([*others, *spare])

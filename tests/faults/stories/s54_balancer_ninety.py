@@ -45,7 +45,7 @@ def run(scene_of):
         after = cluster.used_percent()
         balancing.tell(scene, "after", after)
         scene.say(f"clover balancer: {moved / 2**20:.0f} MiB in {len(rounds)} rounds, {moved / seconds / 2**20:.1f} MiB a second while it moved")
-        # The figures that it went by are a heartbeat old, and count what was about to be deleted.
+        # The balancer has decided by figures that are a heartbeat old, and that count replicas which were about to be deleted.
         check(balancing.spread(after) < THRESHOLD + 2, f"the servers are not balanced: {balancing.said(after)}")
         verdict = scene.verdict(after=After(contents))
         verdict.astray += found
