@@ -97,14 +97,22 @@ def stale(scene):
 
 def hole(scene):
     """a replica that has gone from a disk"""
-    file, meta, _, _ = a_replica(scene)
+    file, meta, name, _ = a_replica(scene)
     aside = scene.directory / "aside"
     aside.mkdir()
     pairs = [(path, aside / path.name) for path in (file, meta)]
     put(pairs)
     for path, _ in pairs:
         path.unlink()
-    return lambda: put([(copied, path) for path, copied in pairs])
+
+    def undo():
+        # A reader may have met the hole, so that a copy was made elsewhere. The server reports what it holds when it starts, and one replica
+        # goes again.
+        scene.cluster.data[name].kill()
+        put([(copied, path) for path, copied in pairs])
+        servers.start(scene.cluster, [name])
+
+    return undo
 
 
 def other_bytes(scene):
