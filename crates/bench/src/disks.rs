@@ -5,7 +5,6 @@ mod measure;
 mod model;
 mod platter;
 mod report;
-mod scene;
 mod seeking_file;
 
 use anyhow::{Context, ensure};
@@ -14,6 +13,7 @@ use cli::runtime;
 use measure::{Lane, Measured, measure};
 use model::{Lying, Sharing};
 use report::Row;
+pub use report::median;
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 pub const EXAMPLES: &str = "\

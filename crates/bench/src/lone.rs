@@ -1,14 +1,19 @@
-//! A lone metadata server with one data server, as processes of their own, and Hadoop's in the same shape.
+//! A lone metadata server, with a data server or without, as processes of their own, and Hadoop's in the same shape.
 
 use crate::{launch::free_port, meta::groups::hadoop::Hadoop};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
+use tokio::net::TcpStream;
 
-/// Servers that are up; killed at the end.
+/// A server on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Servers that have been started; killed at the end.
 pub struct Scene {
     /// Where clients call.
     pub uri: String,
@@ -26,21 +31,39 @@ impl Drop for Scene {
 }
 
 impl Scene {
-    /// Clover's servers, with everything below `dir`; `turns` as `disk_turns` has it.
-    pub fn clover(dir: &Path, turns: &str) -> anyhow::Result<Self> {
-        let program = crate::clover()?;
+    /// Clover's metadata server, with everything below `dir`. It takes connections when this returns.
+    pub async fn clover(dir: &Path) -> anyhow::Result<Self> {
         let rpc = format!("127.0.0.1:{}", free_port()?);
-        let meta = [
+        let settings = [
             format!("name_dir={}", dir.join("names").display()),
             format!("rpc_address={rpc}"),
             "http_address=".to_owned(),
             "safe_mode_extension_ms=0".to_owned(),
         ];
+        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+        let output = command(&crate::clover()?, &["meta", "format"], &settings).output();
+        let output = output.context("making the metadata directory")?;
+        if !output.status.success() {
+            bail!("making the metadata directory: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let mut scene = Self { uri: format!("hdfs://{rpc}"), processes: Vec::new(), _hadoop: None };
+        scene.start(dir, "meta", &settings)?;
+        let begun = Instant::now();
+        while TcpStream::connect(&rpc).await.is_err() {
+            ensure!(begun.elapsed() < PATIENCE, "the metadata server does not answer: see {}", dir.display());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(scene)
+    }
+
+    /// The same with a data server; `turns` as `disk_turns` has it.
+    pub async fn clover_with_data(dir: &Path, turns: &str) -> anyhow::Result<Self> {
+        let mut scene = Self::clover(dir).await?;
         let blocks = dir.join("blocks");
         fs::create_dir_all(&blocks).with_context(|| format!("making {}", blocks.display()))?;
-        let data = [
+        let settings = [
             format!("data_dirs=[DISK]{}", blocks.display()),
-            format!("metadata_servers={rpc}"),
+            format!("metadata_servers={}", scene.address()),
             format!("transfer_address=127.0.0.1:{}", free_port()?),
             format!("ipc_address=127.0.0.1:{}", free_port()?),
             format!("data_http_address=127.0.0.1:{}", free_port()?),
@@ -48,26 +71,37 @@ impl Scene {
             // Nothing but what is measured reads the disk.
             "block_scan_period_ms=0".to_owned(),
         ];
-        let mut format = command(&program, &["meta", "format"], &meta);
-        let output = format.output().context("making the metadata directory")?;
-        if !output.status.success() {
-            bail!("making the metadata directory: {}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        let mut scene = Self { uri: format!("hdfs://{rpc}"), processes: Vec::new(), _hadoop: None };
-        for (role, settings) in [("meta", &meta[..]), ("data", &data[..])] {
-            let log = File::create(dir.join(format!("{role}.log")))?;
-            let mut command = command(&program, &[role], settings);
-            command.stdout(log.try_clone()?).stderr(log);
-            scene.processes.push(command.spawn().with_context(|| format!("starting clover {role}"))?);
-        }
+        scene.start(dir, "data", &settings)?;
         Ok(scene)
     }
 
-    pub async fn hadoop(dir: &Path, jars: &Path) -> anyhow::Result<Self> {
+    fn start(&mut self, dir: &Path, role: &str, settings: &[String]) -> anyhow::Result<()> {
+        let log = File::create(dir.join(format!("{role}.log")))?;
+        let mut command = command(&crate::clover()?, &[role], settings);
+        command.stdout(log.try_clone()?).stderr(log);
+        self.processes.push(command.spawn().with_context(|| format!("starting clover {role}"))?);
+        Ok(())
+    }
+
+    /// Hadoop's NameNode alone.
+    pub async fn hadoop(dir: &Path, jars: &Path, user: &str) -> anyhow::Result<Self> {
+        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+        let (hadoop, servers) = Hadoop::start(jars, dir, false, user).await?;
+        let name_node = servers.first().context("a NameNode was started")?.address;
+        Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
+    }
+
+    /// The same with a DataNode.
+    pub async fn hadoop_with_data(dir: &Path, jars: &Path) -> anyhow::Result<Self> {
         let blocks = dir.join("blocks");
         fs::create_dir_all(&blocks).with_context(|| format!("making {}", blocks.display()))?;
         let (hadoop, name_node) = Hadoop::start_with_data_node(jars, dir, &blocks).await?;
         Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
+    }
+
+    /// Where clients call, as `host:port`.
+    pub fn address(&self) -> &str {
+        self.uri.trim_start_matches("hdfs://")
     }
 }
 
@@ -78,21 +112,4 @@ fn command(program: &Path, words: &[&str], settings: &[String]) -> Command {
         command.args(["--set", setting]);
     }
     command
-}
-
-/// The finished block files below a directory.
-pub fn block_files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let (mut found, mut directories) = (Vec::new(), vec![dir.to_owned()]);
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.file_type()?.is_dir() {
-                directories.push(entry.path());
-            } else if name.starts_with("blk_") && !name.ends_with(".meta") {
-                found.push(entry.path());
-            }
-        }
-    }
-    Ok(found)
 }

@@ -8,10 +8,12 @@ mod failover;
 mod image;
 mod launch;
 mod load;
+mod lone;
 mod memory;
 mod meta;
 mod null_server;
 mod renew;
+mod reports;
 mod tree;
 
 use anyhow::Context;
@@ -44,6 +46,9 @@ enum Bench {
     /// Streams on one disk, with and without turns: this disk, beside Hadoop if you like, and a model of one that seeks.
     #[command(after_help = disks::EXAMPLES)]
     Disks(disks::Args),
+    /// Full block reports, and what clients feel meanwhile; beside Hadoop's NameNode if you like.
+    #[command(after_help = reports::EXAMPLES)]
+    Reports(reports::Args),
     /// How long clients wait when the active of a group is lost.
     Failover(failover::Args),
     /// How a member with an empty disk is renewed under load.
@@ -70,6 +75,7 @@ fn run(bench: Bench) -> anyhow::Result<ExitCode> {
         Bench::Memory(args) => memory::run(args),
         Bench::Disks(args) => disks::run(args),
         Bench::Failover(args) => failover::run(args),
+        Bench::Reports(args) => reports::run(args),
         Bench::Renew(args) => renew::run(args),
         Bench::Image(args) => image::run(args),
         Bench::Load(args) => load::run(args),

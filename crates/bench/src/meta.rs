@@ -5,10 +5,10 @@
 //! servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a process of its
 //! own, that answers without doing anything. With `--members` and `--groups` it launches what it measures.
 
-mod cpu;
+pub mod cpu;
 mod group;
 pub mod groups;
-mod lane;
+pub mod lane;
 mod report;
 mod workload;
 
@@ -24,7 +24,7 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
-use workload::Workload;
+pub use workload::Workload;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -191,7 +191,7 @@ fn difference(before: Option<Duration>, after: Option<Duration>) -> Option<Durat
 }
 
 /// A server and how to speak to it.
-struct Session {
+pub struct Session {
     address: SocketAddr,
     user: String,
     connections: u32,
@@ -211,7 +211,12 @@ impl Session {
             Some(user) => user.clone(),
             None => cli::user::of_this_process()?,
         };
-        Ok(Session { address, user, connections: args.connections, in_flight: args.in_flight })
+        Ok(Self::of(address, &user, args.connections, args.in_flight))
+    }
+
+    /// A session of `connections` that have up to `in_flight` calls each under way.
+    pub fn of(address: SocketAddr, user: &str, connections: u32, in_flight: u32) -> Session {
+        Session { address, user: user.to_owned(), connections, in_flight }
     }
 
     /// Runs the operations of a range, each once, over all connections.
@@ -233,7 +238,7 @@ impl Session {
     }
 
     /// Runs operations from `first` on for some time: so many a second, or one after the other in each place.
-    async fn run_for(
+    pub async fn run_for(
         &self,
         work: &Arc<Workload>,
         first: u64,
@@ -263,7 +268,7 @@ impl Session {
     }
 
     /// Makes the files that the operations need.
-    async fn prepare(&self, work: &Workload) -> anyhow::Result<()> {
+    pub async fn prepare(&self, work: &Workload) -> anyhow::Result<()> {
         self.clean_up(&work.directory).await?;
         let Some(preparation) = work.preparation() else { return Ok(()) };
         let outcome = self.run(&Arc::new(preparation), 0..work.files).await?;
@@ -328,8 +333,7 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = rpc::ServerConfig::new(address, Arc::new(rpc::NullService));
         let server = rpc::Server::bind(config).unwrap();
-        let session =
-            Session { address: server.local_addr(), user: "ann".into(), connections: 3, in_flight: 4 };
+        let session = Session::of(server.local_addr(), "ann", 3, 4);
         // One server has one home.
         for op in Op::value_variants().iter().filter(|op| **op != Op::RenameAcross) {
             let work = Workload { op: *op, directory: "/b".into(), files: 10, directory_entries: 3 };
@@ -353,8 +357,7 @@ mod tests {
         }
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = rpc::Server::bind(rpc::ServerConfig::new(address, Arc::new(Refusing))).unwrap();
-        let session =
-            Session { address: server.local_addr(), user: "ann".into(), connections: 1, in_flight: 2 };
+        let session = Session::of(server.local_addr(), "ann", 1, 2);
         let work = Workload { op: Op::Mkdir, directory: "/b".into(), files: 1, directory_entries: 1 };
         let outcome = session.run(&Arc::new(work), 0..20).await.unwrap();
         assert_eq!(outcome.errors.into_values().collect::<Vec<_>>(), [20]);

@@ -9,6 +9,7 @@
 mod admin_state;
 pub mod answers;
 pub mod audit;
+pub mod block_rows;
 pub mod data_transfer;
 pub mod decode_error;
 pub mod exception;

@@ -1,13 +1,13 @@
 //! Real streams on a real disk: the native client writes and reads blocks, which Clover's or Hadoop's data server serves.
 
-use super::scene::{Scene, block_files};
+use crate::lone::Scene;
 use anyhow::{Context, bail, ensure};
 use client::{Config, CreateOptions, FileSystem};
 use std::{
     fs::{self, File},
     io::{Read, Write},
     os::fd::AsFd,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -62,9 +62,9 @@ pub async fn measure(
     let share = total / streams as u64;
     let scene = match lane {
         Lane::Raw => return raw(dir, streams, share),
-        Lane::Turns => Scene::clover(dir, "all")?,
-        Lane::NoTurns => Scene::clover(dir, "none")?,
-        Lane::Hadoop => Scene::hadoop(dir, jars.context("--hadoop names Hadoop's jars")?).await?,
+        Lane::Turns => Scene::clover_with_data(dir, "all").await?,
+        Lane::NoTurns => Scene::clover_with_data(dir, "none").await?,
+        Lane::Hadoop => Scene::hadoop_with_data(dir, jars.context("--hadoop names Hadoop's jars")?).await?,
     };
     let fs = FileSystem::connect(&scene.uri, &Config::new())?;
     wait_until_it_serves(&fs).await?;
@@ -221,6 +221,23 @@ fn extents(dir: &Path) -> anyhow::Result<Option<f64>> {
 fn extent_count(said: &str) -> Option<u64> {
     let (before, _) = said.trim().rsplit_once(" extent")?;
     before.rsplit_once(' ')?.1.parse().ok()
+}
+
+/// The finished block files below a directory.
+fn block_files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (mut found, mut directories) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            } else if name.starts_with("blk_") && !name.ends_with(".meta") {
+                found.push(entry.path());
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -3,17 +3,16 @@
 use super::actor::{Actor, Failure, Session};
 use crate::convert;
 use blockstore::{ReplicaFacts, StorageReplicas};
-use bytes::{BufMut, Bytes, BytesMut};
-use proto::hdfs::datanode::{
-    BlockReportContextProto, BlockReportRequestProto, BlockReportResponseProto, StorageBlockReportProto,
+use proto::{
+    block_rows::{BlockRow, storage_report},
+    hdfs::datanode::{
+        BlockReportContextProto, BlockReportRequestProto, BlockReportResponseProto, StorageBlockReportProto,
+    },
 };
 
 /// Up to this many replicas go in one call; with more, each volume has its own. Hadoop's
 /// `dfs.blockreport.split.threshold`.
 const SPLIT_THRESHOLD: usize = 1_000_000;
-
-/// Bytes of one of the buffers that a volume's list is cut into, as Hadoop cuts it.
-const BUFFER_BYTES: usize = 64 * 1024;
 
 impl Actor {
     /// Sends a full report of all volumes. Replicas that finish after the report's picture was taken stay queued and
@@ -54,57 +53,12 @@ impl Actor {
 }
 
 fn storage_block_report(volume: &StorageReplicas) -> StorageBlockReportProto {
-    let mut list = encode(&volume.replicas);
-    let mut blocks_buffers = Vec::with_capacity(list.len().div_ceil(BUFFER_BYTES));
-    while !list.is_empty() {
-        blocks_buffers.push(list.split_to(list.len().min(BUFFER_BYTES)));
-    }
-    StorageBlockReportProto {
-        storage: convert::storage_to_proto(&volume.storage_id, volume.storage_type),
-        blocks: Vec::new(),
-        number_of_blocks: Some(volume.replicas.len() as u64),
-        blocks_buffers,
-    }
-}
-
-/// Four varints a replica: id (zigzag), bytes on disk, generation stamp, state.
-fn encode(replicas: &[ReplicaFacts]) -> Bytes {
-    let mut list = BytesMut::with_capacity(replicas.len() * 12);
-    for facts in replicas {
-        let id = facts.block.id.0 as i64;
-        put_varint(&mut list, ((id << 1) ^ (id >> 63)) as u64);
-        put_varint(&mut list, facts.block.length);
-        put_varint(&mut list, facts.block.generation_stamp.0);
-        put_varint(&mut list, convert::replica_state_to_proto(facts.state) as u64);
-    }
-    list.freeze()
-}
-
-fn put_varint(out: &mut BytesMut, mut value: u64) {
-    while value >= 0x80 {
-        out.put_u8(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.put_u8(value as u8);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use base::{Block, BlockId, GenerationStamp};
-    use blockstore::ReplicaState;
-
-    #[test]
-    fn a_replica_is_four_varints() {
-        let facts = |id: i64, length, stamp, state| ReplicaFacts {
-            block: Block { id: BlockId(id as u64), generation_stamp: GenerationStamp(stamp), length },
-            state,
-            visible_length: 0,
-        };
-        let list = encode(&[
-            facts(64, 300, 1001, ReplicaState::Finalized),
-            facts(-1, 0, 1, ReplicaState::WaitingRecovery),
-        ]);
-        assert_eq!(list[..], [0x80, 1, 0xac, 2, 0xe9, 7, 0, 1, 0, 1, 2]);
-    }
+    let row = |facts: &ReplicaFacts| BlockRow {
+        id: facts.block.id.0 as i64,
+        length: facts.block.length,
+        generation_stamp: facts.block.generation_stamp.0,
+        state: convert::replica_state_to_proto(facts.state),
+    };
+    let storage = convert::storage_to_proto(&volume.storage_id, volume.storage_type);
+    storage_report(storage, volume.replicas.iter().map(row))
 }
