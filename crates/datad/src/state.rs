@@ -1,6 +1,12 @@
 //! The state that all parts of a data server share.
 
-use crate::{config::DataConfig, identity::Identity, moves::Moves, pool::Pool};
+use crate::{
+    config::DataConfig,
+    identity::Identity,
+    moves::Moves,
+    pool::Pool,
+    xceiver::{fill_room::FillRoom, waiting::Waiting},
+};
 use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
@@ -35,7 +41,11 @@ pub struct State {
     started: Moment,
     storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
+    /// The transfer connections that wait for an operation.
+    pub(crate) waiting: Waiting,
     copies: AtomicUsize,
+    pub(crate) fill_room: FillRoom,
+    reads: AtomicU64,
     end: watch::Sender<Option<String>>,
 }
 
@@ -66,7 +76,10 @@ impl State {
             started,
             storage_types,
             transfers: AtomicUsize::new(0),
+            waiting: Waiting::default(),
             copies: AtomicUsize::new(0),
+            fill_room: FillRoom::default(),
+            reads: AtomicU64::new(0),
             end: watch::Sender::new(None),
         }
     }
@@ -160,7 +173,7 @@ impl State {
     /// Counts one transfer connection in, until the guard is dropped; `None` when there are as many as the
     /// configuration or the file descriptors allow.
     pub fn admit_transfer(self: &Arc<Self>) -> Option<TransferGuard> {
-        let place = self.env.descriptors.take(DESCRIPTORS_PER_TRANSFER)?;
+        let place = self.env.descriptors.take_quietly(DESCRIPTORS_PER_TRANSFER)?;
         let admitted = self
             .transfers
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
@@ -173,6 +186,11 @@ impl State {
     /// Transfer connections under way, for heartbeats.
     pub fn transfer_count(&self) -> usize {
         self.transfers.load(Ordering::Acquire)
+    }
+
+    /// A number for a read that begins, which no other has.
+    pub(crate) fn number_read(&self) -> u64 {
+        self.reads.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts one copy to another server in, until the guard is dropped.

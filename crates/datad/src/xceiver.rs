@@ -4,9 +4,11 @@
 //! disk work, checksums included, runs on the volumes' threads ([`lane`] for writing, [`outbound`] for reading). The
 //! machines of `pipeline` decide which message may come when.
 
+mod admission;
 mod checksum;
 mod connection;
 mod copy;
+pub(crate) mod fill_room;
 mod lane;
 mod mirror;
 pub(crate) mod outbound;
@@ -18,22 +20,25 @@ pub(crate) mod request;
 mod shared;
 mod speak;
 mod transfer;
+pub(crate) mod waiting;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 use crate::state::State;
+use admission::Admission;
 use std::{io, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};
 
 /// Accepts connections until dropped; then every connection ends.
 pub async fn serve(state: Arc<State>, listener: TcpListener) {
     let mut connections = JoinSet::new();
+    let mut admission = Admission::default();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((socket, peer)) => match state.admit_transfer() {
+                Ok((socket, peer)) => match admission.admit(&state).await {
                     Some(guard) => {
                         let state = state.clone();
                         connections.spawn(async move {
@@ -41,15 +46,7 @@ pub async fn serve(state: Arc<State>, listener: TcpListener) {
                             drop(guard);
                         });
                     }
-                    None => tracing::warn!(
-                        %peer,
-                        count = state.transfer_count(),
-                        limit = state.config.transfer_count_max,
-                        descriptors_taken = state.env.descriptors.taken(),
-                        descriptors_limit = state.env.descriptors.connections_max(),
-                        "a transfer connection was closed at once: there are as many as allowed \
-                         (dfs.datanode.max.transfer.threads), or as file descriptors allow (ulimit -n, LimitNOFILE)"
-                    ),
+                    None => admission.tell_refusal(&state, peer),
                 },
                 Err(error) => {
                     tracing::warn!(%error, "a transfer connection could not be accepted");

@@ -15,7 +15,7 @@ use tokio::{
         TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 /// Read at once while packets of this size or more come in: a few packets, so that one read often brings the
@@ -24,6 +24,9 @@ const READ_BYTES: usize = 256 * 1024;
 
 /// Read at once for headers and small packets.
 const READ_BYTES_SMALL: usize = 8 * 1024;
+
+/// The slowest sender of a packet, beside the time that it has in any case.
+const PACKET_BYTES_A_SECOND: usize = 16 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
@@ -34,6 +37,8 @@ pub enum StreamError {
     Closed,
     #[error("nothing came for {0:?}")]
     Timeout(Duration),
+    #[error("a packet was not whole after {0:?}")]
+    Slow(Duration),
     #[error("{0}")]
     Wire(#[from] Error),
 }
@@ -96,13 +101,28 @@ impl Inbound {
         Ok(delimited::take(&mut self.buffer)?)
     }
 
+    /// The next packet. Once it has begun to come it has the time limit, and a second more for each 16 KiB: a sender
+    /// of a byte a second would hold its place for a day.
+    ///
     /// # Errors
     /// As [`Inbound::op`], for a packet.
     pub async fn packet(&mut self) -> Result<Packet, StreamError> {
+        let mut begun = None;
         loop {
-            match packet::take(&mut self.buffer)? {
+            let needed = match packet::take(&mut self.buffer)? {
                 Taken::Packet(packet) => return Ok(packet),
-                Taken::More(needed) => self.fill(needed).await?,
+                Taken::More(needed) => needed,
+            };
+            if self.buffer.is_empty() {
+                self.fill(needed).await?;
+                continue;
+            }
+            let begun = *begun.get_or_insert_with(Instant::now);
+            let bytes = self.buffer.len() + needed;
+            let limit = self.timeout + Duration::from_secs((bytes / PACKET_BYTES_A_SECOND) as u64);
+            match timeout_at(begun + limit, self.fill(needed)).await {
+                Ok(filled) => filled?,
+                Err(_) => return Err(StreamError::Slow(limit)),
             }
         }
     }

@@ -31,9 +31,18 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
     }
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
     let (mut inbound, mut out) = streaming::split(socket, patience);
+    let mut is_known = false;
     loop {
-        // A header that trickles in has no longer than one that comes at once.
-        let op = timeout(patience, inbound.op()).await.unwrap_or(Err(StreamError::Timeout(patience)));
+        let wait = state.waiting.begin(is_known);
+        let op = tokio::select! {
+            // A header that trickles in has no longer than one that comes at once.
+            op = timeout(patience, inbound.op()) => op.unwrap_or(Err(StreamError::Timeout(patience))),
+            () = wait.is_called() => {
+                tracing::debug!(%peer, "a transfer connection that waited ends: others need its place");
+                return;
+            }
+        };
+        drop(wait);
         let op = match op {
             Ok(op) => op,
             Err(StreamError::Wire(error)) => {
@@ -46,6 +55,7 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
                 return;
             }
         };
+        is_known = true;
         let code = op.code;
         inbound.timeout = patience;
         match operate(state, op, &mut inbound, &mut out, peer).await {

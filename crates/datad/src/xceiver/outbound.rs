@@ -5,7 +5,7 @@
 
 use super::{on_disk, refusal::Refusal, request};
 use crate::{pool::Pool, reporter::Corrupt, state::State};
-use base::{BlockId, PacketHeader};
+use base::PacketHeader;
 use blockstore::{ReadStream, ReplicaReader, ReplicaState, VolumeIndex, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
@@ -105,18 +105,20 @@ impl Outbound {
     /// Sends `greeting`, all packets and the empty one that ends them.
     pub async fn send(self, state: &Arc<State>, greeting: Vec<u8>, out: &mut Outgoing) -> io::Result<()> {
         let this = Arc::new(self);
-        let id = this.reader.block.id;
+        let mut fills = state.fill_room.begin(PACKET_DATA_BYTES);
+        // Readers of one block need not wait for each other.
+        let lane = this.reader.block.id.0.wrapping_add(state.number_read());
         let used = greeting.len();
         let mut filled = Fill { bytes: greeting, used, position: this.start, seqno: 0 };
-        let mut fill_bytes = FILL_BYTES_FIRST;
+        let mut fill_bytes = fills.grow(FILL_BYTES_FIRST);
         let mut ahead: Option<ReadStream> = None;
         let mut spare = Vec::new();
-        filled = fill(state, id, &this, filled, fill_bytes).await??;
+        filled = fill(state, lane, &this, filled, fill_bytes).await??;
         loop {
             if this.is_balancing {
                 state.moves.pace(&state.env, filled.used).await;
             } else {
-                fill_bytes = (fill_bytes * 2).min(FILL_BYTES_MAX);
+                fill_bytes = fills.grow((fill_bytes * 2).min(FILL_BYTES_MAX));
             }
             if filled.position == this.end {
                 let last = PacketHeader {
@@ -141,7 +143,7 @@ impl Outbound {
                     poll_fn(|context| ahead.poll_ready(context, position, position + fill_bytes as u64))
                         .await;
                 }
-                fill(state, id, &this, more, fill_bytes).await?
+                fill(state, lane, &this, more, fill_bytes).await?
             };
             let ((), next) = tokio::try_join!(out.write(&filled.bytes[..filled.used]), next)?;
             spare = std::mem::replace(&mut filled, next).bytes;
@@ -221,7 +223,7 @@ impl Fill {
 /// Submits a fill at once; the future only waits for it.
 fn fill(
     state: &Arc<State>,
-    id: BlockId,
+    lane: u64,
     outbound: &Arc<Outbound>,
     fill: Fill,
     data_bytes: usize,
@@ -229,14 +231,14 @@ fn fill(
     let (sender, result) = tokio::sync::oneshot::channel();
     let (owned, state) = (outbound.clone(), state.clone());
     let volume = outbound.reader.volume;
-    state.clone().volumes.threads().submit(volume, id.0, move || {
+    state.clone().volumes.threads().submit(volume, lane, move || {
         let filled = owned.fill(fill, data_bytes);
         match &filled {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");
             }
             // The disk, or want of something: the scanner tells which.
-            Err(_) => state.suspect(&owned.pool, volume, id),
+            Err(_) => state.suspect(&owned.pool, volume, owned.reader.block.id),
             Ok(_) => {}
         }
         let _ = sender.send(filled);

@@ -5,6 +5,7 @@ mod cluster;
 mod frozen;
 mod hostile;
 mod moves;
+mod pressed;
 mod recovery;
 mod replacement;
 mod round_trip;

@@ -10,7 +10,7 @@ use crate::{
 };
 use blockstore::{BlockStore, PoolInfo, StoreConfig, VolumeConfig};
 use bytes::{Bytes, BytesMut};
-use client::block::{BlockOptions, BlockReader, BlockWriter, PipelineKeeper};
+use client::block::{BlockOptions, BlockReader, BlockWriter, PipelineKeeper, WriteError};
 use env::Env;
 use parking_lot::Mutex;
 use proto::{
@@ -168,9 +168,15 @@ pub fn some_bytes(length: usize) -> Vec<u8> {
 
 /// Writes a whole block and returns it as closed.
 pub async fn write_block(located: &LocatedBlockProto, data: &[u8]) -> ExtendedBlockProto {
-    let mut writer = BlockWriter::create(located, &options(), None).await.unwrap();
-    writer.write(data).await.unwrap();
-    writer.close().await.unwrap()
+    try_to_write(located, data).await.unwrap()
+}
+
+/// Writes a whole block like [`write_block`], where the server may refuse it.
+pub async fn try_to_write(located: &LocatedBlockProto, data: &[u8]) -> Result<ExtendedBlockProto, String> {
+    let told = |error: WriteError| error.to_string();
+    let mut writer = BlockWriter::create(located, &options(), None).await.map_err(told)?;
+    writer.write(data).await.map_err(told)?;
+    writer.close().await.map_err(told)
 }
 
 pub async fn read_range(located: &LocatedBlockProto, offset: u64, length: u64) -> Result<Vec<u8>, String> {

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-fn write_op(id: u64) -> OpWriteBlockProto {
+pub fn write_op(id: u64) -> OpWriteBlockProto {
     OpWriteBlockProto {
         header: ClientOperationHeaderProto {
             base_header: BaseHeaderProto { block: block(id), ..Default::default() },
@@ -41,7 +41,7 @@ async fn refusal(inbound: &mut Inbound) -> BlockOpResponseProto {
     response
 }
 
-async fn is_closed(inbound: &mut Inbound) -> bool {
+pub async fn is_closed(inbound: &mut Inbound) -> bool {
     inbound.message::<BlockOpResponseProto>().await.is_err()
 }
 
