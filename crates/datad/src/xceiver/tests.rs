@@ -4,7 +4,9 @@
 mod cluster;
 mod frozen;
 mod hostile;
+mod local_reads;
 mod moves;
 mod recovery;
 mod replacement;
 mod round_trip;
+mod short_circuit;

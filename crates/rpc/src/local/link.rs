@@ -7,13 +7,7 @@ use super::descriptors;
 use crate::streaming::StreamError;
 use bytes::BytesMut;
 use proto::data_transfer::{Opcode, delimited, op};
-use std::{
-    future::Future,
-    io,
-    os::fd::OwnedFd,
-    path::Path,
-    time::Duration,
-};
+use std::{future::Future, io, os::fd::OwnedFd, path::Path, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
@@ -93,9 +87,6 @@ impl LocalLink {
     }
 }
 
-async fn within<T>(
-    patience: Duration,
-    step: impl Future<Output = io::Result<T>>,
-) -> Result<T, StreamError> {
+async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, StreamError> {
     timeout(patience, step).await.map_err(|_| StreamError::Timeout(patience))?.map_err(StreamError::Io)
 }

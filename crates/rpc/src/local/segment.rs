@@ -51,8 +51,7 @@ impl Segment {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the system chooses a free range of addresses, so nothing else of this process lies there. The file is as
         // long as the range: it cannot shrink if this process made it, and the server that made it has no reason to.
-        let memory =
-            unsafe { mmap(std::ptr::null_mut(), SEGMENT_BYTES, access, MapFlags::SHARED, file, 0)? };
+        let memory = unsafe { mmap(std::ptr::null_mut(), SEGMENT_BYTES, access, MapFlags::SHARED, file, 0)? };
         let memory = NonNull::new(memory).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { memory })
     }
