@@ -11,6 +11,7 @@ mod load;
 mod memory;
 mod meta;
 mod null_server;
+mod read;
 mod renew;
 mod tree;
 
@@ -44,6 +45,9 @@ enum Bench {
     /// Streams on one disk, with and without turns: this disk, beside Hadoop if you like, and a model of one that seeks.
     #[command(after_help = disks::EXAMPLES)]
     Disks(disks::Args),
+    /// How fast a client of a data server's machine reads, by each way that there is.
+    #[command(after_help = read::EXAMPLES)]
+    Read(read::Args),
     /// How long clients wait when the active of a group is lost.
     Failover(failover::Args),
     /// How a member with an empty disk is renewed under load.
@@ -69,6 +73,7 @@ fn run(bench: Bench) -> anyhow::Result<ExitCode> {
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Disks(args) => disks::run(args),
+        Bench::Read(args) => read::run(args),
         Bench::Failover(args) => failover::run(args),
         Bench::Renew(args) => renew::run(args),
         Bench::Image(args) => image::run(args),

@@ -5,7 +5,7 @@
 //! servers can stand side by side. `--op null` measures the ceiling: a server of this program, in a process of its
 //! own, that answers without doing anything. With `--members` and `--groups` it launches what it measures.
 
-mod cpu;
+pub mod cpu;
 mod group;
 pub mod groups;
 mod lane;
