@@ -13,7 +13,7 @@ use std::{
 
 pub const EXAMPLES: &str = "\
 Examples:
-  clover bench read --target hdfs://127.0.0.1:8020 --socket /run/clover/data._PORT --mib 1024 --rounds 5
+  clover bench read --fs hdfs://127.0.0.1:8020 --socket /run/clover/data._PORT --mib 1024 --rounds 5
 
 The file stays in the system's memory after it is written, if there is room: this compares ways, not disks.";
 
