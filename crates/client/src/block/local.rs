@@ -8,6 +8,7 @@ mod address;
 mod piece;
 mod releases;
 mod replica;
+mod replicas;
 mod request;
 mod segments;
 mod store;

@@ -1,13 +1,8 @@
 //! One connection: operations, one after the other.
 
 use super::{
-    checksum, copy,
-    peer::Peer,
-    read,
-    refusal::Refusal,
-    replace,
-    short_circuit::{self, HeldSegment},
-    transfer, write,
+    checksum, copy, next::Next, peer::Peer, read, refusal::Refusal, replace, segment::HeldSegment,
+    short_circuit, transfer, write,
 };
 use crate::state::State;
 use proto::data_transfer::{Op, Opcode, delimited};
@@ -21,14 +16,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(4);
 /// How long a refused sender may go on sending before the connection is cut. Hadoop's servers wait as long for
 /// their last word to arrive.
 const LINGER: Duration = Duration::from_secs(3);
-
-/// What follows on the same connection.
-pub enum Next {
-    Operation,
-    End,
-    /// No operation any more: the connection lasts as long as its client uses the segment.
-    Hold(Box<HeldSegment>),
-}
 
 /// A connection that has no operations any more, and stands for a segment.
 pub struct Hold {

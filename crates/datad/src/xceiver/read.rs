@@ -1,7 +1,7 @@
 //! READ_BLOCK: a range of a replica, with the checksums that the disk has for it.
 
 use super::{
-    connection::Next,
+    next::Next,
     outbound::{self, Outbound},
     peer::Peer,
     refusal::Refusal,

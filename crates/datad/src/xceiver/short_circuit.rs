@@ -7,13 +7,12 @@
 //! replica is gone); and a segment that it is refused with any other status than ERROR_UNSUPPORTED it asks for again at
 //! once, without end.
 
-use super::{connection::Next, on_disk, peer::Peer, refusal::Refusal, request};
+use super::{next::Next, on_disk, peer::Peer, refusal::Refusal, request, segment::HeldSegment};
 use crate::{
-    short_circuit::{Process, SegmentId, SlotId},
+    short_circuit::{SegmentId, SlotId},
     state::State,
 };
 use blockstore::{ReplicaReader, ReplicaState, StoreError};
-use env::descriptors::Place;
 use proto::{
     data_transfer::slot,
     hdfs::{
@@ -180,26 +179,6 @@ pub async fn release_files(
     Ok(Next::Operation)
 }
 
-/// A segment that a client has, and its connection. The segment ends with this value.
-pub struct HeldSegment {
-    state: Arc<State>,
-    id: SegmentId,
-    _descriptor: Place,
-}
-
-impl HeldSegment {
-    /// Waits until the client ends the connection, or says anything on it, which means the same.
-    pub async fn wait(self, mut inbound: Inbound, _out: Outgoing) {
-        inbound.stirred().await;
-    }
-}
-
-impl Drop for HeldSegment {
-    fn drop(&mut self) {
-        self.state.short_circuit.remove(self.id);
-    }
-}
-
 /// REQUEST_SHORT_CIRCUIT_SHM.
 pub async fn request_segment(
     state: &Arc<State>,
@@ -213,8 +192,7 @@ pub async fn request_segment(
         );
         return no_segment(Status::ErrorInvalid, text, out).await;
     };
-    let made = make_segment(state, process);
-    let (held, file) = match made {
+    let (held, file) = match HeldSegment::make(state, process) {
         Ok(made) => made,
         Err(why) => {
             tracing::info!(%peer, why, "a client gets no shared memory segment");
@@ -225,24 +203,11 @@ pub async fn request_segment(
     out.message(&ShortCircuitShmResponseProto {
         status: Status::Success.into(),
         error: None,
-        id: Some(ShortCircuitShmIdProto { hi: held.id.high, lo: held.id.low }),
+        id: Some(ShortCircuitShmIdProto { hi: held.id().high, lo: held.id().low }),
     })
     .await?;
     out.descriptors(0, &[file.as_fd()]).await?;
     Ok(Next::Hold(Box::new(held)))
-}
-
-fn make_segment(state: &Arc<State>, process: Process) -> Result<(HeldSegment, std::os::fd::OwnedFd), String> {
-    if !state.config.short_circuit {
-        return Err(
-            "This datanode has not been configured to support short-circuit shared memory segments.".into()
-        );
-    }
-    let place = state.env.descriptors.take(1).ok_or("there are no file descriptors left")?;
-    let random = &state.env.random;
-    let id = SegmentId { high: random.next_u64() as i64, low: random.next_u64() as i64 };
-    let file = state.short_circuit.create(id, process).map_err(|refused| refused.to_string())?;
-    Ok((HeldSegment { state: state.clone(), id, _descriptor: place }, file))
 }
 
 async fn no_segment(status: Status, error: String, out: &mut Outgoing) -> Result<Next, Refusal> {

@@ -1,9 +1,9 @@
 //! WRITE_BLOCK: sets up this server's place in a pipeline, then receives.
 
 use super::{
-    connection::Next,
     lane::Ending,
     mirror::{self, Mirror},
+    next::Next,
     on_disk,
     peer::Peer,
     receive::{self, Reception},

@@ -63,13 +63,17 @@ fn why_unsafe(mode: u32, owner: u32, group: u32, user: u32) -> Option<String> {
     None
 }
 
-/// Listens at a path. A socket that an earlier process has left there is replaced.
+/// Listens at a path that is safe. A socket that an earlier process has left there is replaced.
 ///
 /// # Errors
 /// Those of [`check`]; `AddrInUse` if a process answers there, or if something else than a socket is there; or the system
 /// refuses, as for a path of more than 107 bytes.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     check(path)?;
+    bind(path)
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
     let taken = |what: &str| Err(io::Error::new(io::ErrorKind::AddrInUse, what.to_owned()));
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => return taken("something else than a socket is there"),
@@ -114,6 +118,25 @@ mod tests {
             assert_eq!(check(Path::new(path)).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{path}");
         }
         assert_eq!(check(Path::new("/no/such/socket")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_socket_that_is_left_is_replaced_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let first = bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, SOCKET_MODE);
+        assert_eq!(bind(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse, "somebody listens");
+        drop(first);
+        let _second = bind(&path).unwrap();
+        UnixStream::connect(&path).unwrap();
+
+        let file = directory.path().join("file");
+        fs::write(&file, "mine").unwrap();
+        assert_eq!(bind(&file).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(fs::read(&file).unwrap(), b"mine");
+        let long = directory.path().join("x".repeat(120));
+        assert_eq!(bind(&long).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

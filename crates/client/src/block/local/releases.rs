@@ -1,8 +1,8 @@
 //! Tells data servers which slots are not in use any more, and closes replicas that nobody reads.
 
 use super::{
+    replicas::Replicas,
     segments::{Release, Segments},
-    store::Replicas,
 };
 use proto::{
     data_transfer::Opcode,

@@ -58,7 +58,7 @@ pub struct Segments {
 
 /// What a server answers to the wish for a segment.
 pub enum Answer {
-    Made(ClientSegment),
+    Made(Arc<ClientSegment>),
     /// It makes none, and need not be asked again.
     No(String),
 }
@@ -80,14 +80,14 @@ impl ClientSegment {
         let Some(file) = files.pop() else {
             return Ok(Answer::No("the server passed no descriptor for the shared memory".into()));
         };
-        Ok(Answer::Made(Self {
+        Ok(Answer::Made(Arc::new(Self {
             path: path.to_owned(),
             id,
             memory: Segment::map(file)?,
             link,
             taken: Mutex::new([false; SLOTS]),
             is_given_up: AtomicBool::new(false),
-        }))
+        })))
     }
 
     /// Whether the server still writes into it.
@@ -167,7 +167,6 @@ impl Segments {
         }
         match ClientSegment::ask(path, client_name, patience).await? {
             Answer::Made(segment) => {
-                let segment = Arc::new(segment);
                 let slot = segment.take().map(|index| hold(&segment, index));
                 self.of_all.lock().push(segment);
                 Ok(slot)

@@ -4,6 +4,7 @@ use super::{
     address::Addresses,
     releases,
     replica::LocalReplica,
+    replicas::Replicas,
     request::{self, Got},
     segments::{Release, Segments},
 };
@@ -89,31 +90,11 @@ struct LeftAlone {
     has_no_segments: bool,
 }
 
-type Key = (String, u64);
-
-/// The replicas that are open.
-pub struct Replicas {
-    open: Mutex<HashMap<Key, Open>>,
-    unused_max: usize,
-    unused_for: Duration,
-    stale_after: Duration,
-}
-
-struct Open {
-    replica: Arc<LocalReplica>,
-    used: Instant,
-}
-
 impl LocalReads {
     /// `patience`: how long a server may take for each step.
     pub fn new(config: LocalConfig, client_name: &str, patience: Duration) -> Self {
         let (releases, unheard) = unbounded_channel();
-        let replicas = Replicas {
-            open: Mutex::default(),
-            unused_max: config.unused_max,
-            unused_for: config.unused_for,
-            stale_after: config.stale_after,
-        };
+        let replicas = Replicas::new(config.unused_max, config.unused_for, config.stale_after);
         Self {
             config,
             client_name: client_name.into(),
@@ -209,7 +190,7 @@ impl LocalReads {
 
     /// The files of a block have turned out to be of no use.
     pub(in crate::block) fn forget(&self, block: &ExtendedBlockProto) {
-        self.replicas.open.lock().remove(&(block.pool_id.clone(), block.block_id));
+        self.replicas.forget(&(block.pool_id.clone(), block.block_id));
     }
 
     /// The socket through which blocks of a server are read instead of the network, if any.
@@ -257,45 +238,5 @@ impl LocalReads {
 impl fmt::Debug for LocalReads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalReads").field("config", &self.config).finish_non_exhaustive()
-    }
-}
-
-impl Replicas {
-    fn find(&self, key: &Key, stamp: u64, end: u64) -> Option<Arc<LocalReplica>> {
-        let mut open = self.open.lock();
-        let found = open.get_mut(key)?;
-        if found.replica.serves(stamp, end, self.stale_after) {
-            found.used = Instant::now();
-            return Some(found.replica.clone());
-        }
-        open.remove(key);
-        None
-    }
-
-    fn keep(&self, key: Key, replica: Arc<LocalReplica>) {
-        let mut open = self.open.lock();
-        open.insert(key, Open { replica, used: Instant::now() });
-        // Those that are being read do not count: their readers have them open anyway.
-        let is_unused = |open: &Open| Arc::strong_count(&open.replica) == 1;
-        while open.values().filter(|open| is_unused(open)).count() > self.unused_max {
-            let oldest = open.iter().filter(|(_, open)| is_unused(open)).min_by_key(|(_, open)| open.used);
-            let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };
-            open.remove(&key);
-        }
-    }
-
-    /// How often [`Replicas::close_unused`] is worth while, as in Hadoop's client.
-    pub fn look_every(&self) -> Duration {
-        (self.unused_for / 4).max(Duration::from_millis(10))
-    }
-
-    /// Closes the replicas that nobody has read for long, and those that are not valid any more: a deleted block has its room
-    /// on the disk for as long as somebody has it open.
-    pub fn close_unused(&self) {
-        let now = Instant::now();
-        self.open.lock().retain(|_, open| {
-            open.replica.serves(0, 0, self.stale_after)
-                && (Arc::strong_count(&open.replica) > 1 || now - open.used < self.unused_for)
-        });
     }
 }
