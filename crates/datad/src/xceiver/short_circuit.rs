@@ -113,7 +113,12 @@ pub async fn request_files(
     }
     registered.slot = None;
     state.short_circuit.figures.granted.fetch_add(1, Ordering::Relaxed);
-    Ok(Next::Operation)
+    Ok(match op.supports_receipt_verification() {
+        true => Next::Operation,
+        // Nobody says that the files have arrived. Until they do, the system counts them as this server's, and a client that
+        // reads nothing could have any number on their way.
+        false => Next::End,
+    })
 }
 
 /// Takes the slot, and opens the files after that: whatever happens to the replica from then on, the slot tells.

@@ -6,7 +6,7 @@ use super::{
 };
 use bytes::Bytes;
 use std::{ops::Range, sync::Arc};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 
 /// Bytes that are read and checked at once, as much as Hadoop's client buffers (`dfs.client.read.shortcircuit.buffer.size`).
 const PIECE_BYTES: u64 = 1 << 20;
@@ -34,7 +34,10 @@ impl FileSource {
             Some(piece) => piece,
             None => self.begin(),
         };
-        let bytes = piece.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        // A disk that hangs must not hold the reader for longer than a server that is silent.
+        let patience = self.reads.patience();
+        let read = timeout(patience, piece).await.map_err(|_| format!("nothing came for {patience:?}"))?;
+        let bytes = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         self.wanted.start += bytes.len() as u64;
         self.reads.count(bytes.len());
         if !self.wanted.is_empty() {

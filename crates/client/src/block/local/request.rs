@@ -48,6 +48,9 @@ pub async fn files(
             return Ok(Got::NotThisOne(answer.message().to_owned()));
         }
         Ok(Status::ErrorAccessToken) => return Ok(Got::NotThisOne(answer.message().to_owned())),
+        Ok(_) | Err(_) if slot.as_ref().is_some_and(SlotHold::is_orphaned) => {
+            return Ok(Got::NotThisOne(answer.message().to_owned()));
+        }
         Ok(_) | Err(_) => return Ok(Got::Nothing(answer.message().to_owned())),
     }
     let (byte, files) = link.descriptors().await?;

@@ -128,6 +128,11 @@ impl SlotHold {
         word.is_some_and(|word| word.load(Ordering::Acquire) & VALID != 0) && self.segment.is_alive()
     }
 
+    /// Whether its server has gone meanwhile: what another one says of the slot means nothing.
+    pub fn is_orphaned(&self) -> bool {
+        !self.segment.is_alive()
+    }
+
     pub fn to_proto(&self) -> ShortCircuitShmSlotProto {
         self.segment.slot(self.index)
     }

@@ -123,6 +123,10 @@ impl LocalReads {
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     pub(super) fn skips_checksums(&self) -> bool {
         self.config.skips_checksums
     }

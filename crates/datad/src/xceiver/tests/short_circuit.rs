@@ -153,17 +153,20 @@ async fn files_are_for_reading_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_knows_no_receipts_sends_none() {
+async fn a_client_that_knows_no_receipts_gets_its_files_and_the_end() {
     let [server] = servers().await;
-    let closed = write_block(&located(block(1), &[&server]), &some_bytes(1000)).await;
+    let data = some_bytes(1000);
+    let closed = write_block(&located(block(1), &[&server]), &data).await;
+    let memory = memory(&server).await;
+    let asked = OpRequestShortCircuitAccessProto {
+        supports_receipt_verification: None,
+        ..request(closed, Some(memory.slot(0)))
+    };
     let mut link = link(&server).await;
-    for _ in 0..3 {
-        let asked = OpRequestShortCircuitAccessProto {
-            supports_receipt_verification: None,
-            ..request(closed.clone(), None)
-        };
-        ask(&mut link, &asked).await.unwrap();
-    }
+    let [block_file, _] = ask(&mut link, &asked).await.unwrap();
+    assert_eq!(contents(block_file), data);
+    assert!(link.message::<BlockOpResponseProto>().await.is_err(), "one at a time without receipts");
+    assert!(memory.is_valid(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
