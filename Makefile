@@ -1,7 +1,7 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make dist (what users get), make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance,
+# Others: make dist (what users get), make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads,
 #   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
 #   make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: histories upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: local-reads histories upgrade docs-run docs-run-slice faults-sim model help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -60,6 +60,11 @@ interop-slice: setup-test
 # A data directory that Hadoop's DataNode and Clover's data server serve in turn, below either's metadata server.
 interop-datadir: build setup-test
 	tests/datadir/run --clover $(BUILD)/release/clover --hadoop $(HADOOP)
+
+# Hadoop's Java client reads blocks of its machine from files that a data server hands over. LIBRARY=DIR: with Hadoop's own libhadoop.so.
+local-reads: setup-test
+	$(CARGO) build --locked --package clover
+	tests/local-reads/run --clover $(BUILD)/debug/clover --hadoop $(HADOOP) $(if $(LIBRARY),--library $(LIBRARY))
 
 # The test suites that foreign clients bring along, beside what they say of Hadoop's HDFS.
 interop-suites: build setup-test

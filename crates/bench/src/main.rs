@@ -12,6 +12,7 @@ mod lone;
 mod memory;
 mod meta;
 mod null_server;
+mod read;
 mod renew;
 mod reports;
 mod tree;
@@ -49,6 +50,9 @@ enum Bench {
     /// Full block reports, and what clients feel meanwhile; beside Hadoop's NameNode if you like.
     #[command(after_help = reports::EXAMPLES)]
     Reports(reports::Args),
+    /// How fast a client of a data server's machine reads, by each way that there is.
+    #[command(after_help = read::EXAMPLES)]
+    Read(read::Args),
     /// How long clients wait when the active of a group is lost.
     Failover(failover::Args),
     /// How a member with an empty disk is renewed under load.
@@ -74,6 +78,7 @@ fn run(bench: Bench) -> anyhow::Result<ExitCode> {
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Disks(args) => disks::run(args),
+        Bench::Read(args) => read::run(args),
         Bench::Failover(args) => failover::run(args),
         Bench::Reports(args) => reports::run(args),
         Bench::Renew(args) => renew::run(args),

@@ -126,6 +126,7 @@ impl PoolStore {
             }
             map.records.remove(&block.id);
         }
+        self.state.unsettle(block.id);
         self.remove_record(block, record);
         self.state.map.write().removing.remove(&block.id);
         Ok(())

@@ -107,6 +107,7 @@ impl PoolStore {
             let come = Settled { volume: target, turn: self.state.next_turn(), ..settled };
             map.records.insert(id, Record::Finalized(come));
             drop(map);
+            self.state.unsettle(id);
             let size = found.length + meta_file::length_for(reader.checksum, found.length);
             self.state.add_used(target, size);
             return Ok(());

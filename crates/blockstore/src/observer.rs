@@ -1,6 +1,6 @@
 //! The listener that a block store tells of replicas which went away without an order: [`Observer`].
 
-use base::Block;
+use base::{Block, BlockId};
 use std::sync::Arc;
 
 /// Told of replicas of one pool that went away without the caller's doing.
@@ -13,4 +13,10 @@ pub trait Observer: Send + Sync {
     fn received(&self, storage_id: &Arc<str>, block: Block);
     /// A volume failed and took these with it.
     fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
+    /// A finished replica is not any more what somebody may have opened before: it is being removed, appended to or cut, was
+    /// moved to another volume, or its volume failed. Told before any of its bytes change. Locks of the store may be held:
+    /// the listener must not call it.
+    fn unsettled(&self, id: BlockId) {
+        let _ = id;
+    }
 }

@@ -72,6 +72,13 @@ impl PoolState {
         self.durable_directories.lock().insert((volume, subdirectories(id)));
     }
 
+    /// Tells the observer that a finished replica is not any more what it was.
+    pub fn unsettle(&self, id: BlockId) {
+        if let Some(observer) = self.observer.get() {
+            observer.unsettled(id);
+        }
+    }
+
     /// Forgets the replicas of a volume that has failed, and tells the observer.
     pub fn lose_volume(&self, volume: &Volume) {
         let mut lost = Vec::new();
@@ -86,6 +93,9 @@ impl PoolState {
             lost.push(record.block(*id));
             false
         });
+        for block in &lost {
+            self.unsettle(block.id);
+        }
         lost.sort_unstable();
         if let Some(observer) = self.observer.get() {
             observer.volume_lost(&volume.storage_id, lost);

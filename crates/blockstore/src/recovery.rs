@@ -355,6 +355,7 @@ impl PoolStore {
                 _ => return Err(StoreError::NotFound(found.id)),
             }
         }
+        self.state.unsettle(found.id);
         if let Err(error) = self.move_to_rbw(settled.volume, found, stamp) {
             // It may be gone with its volume, or be another's by now.
             let back = Settled { turn: self.state.next_turn(), ..settled };

@@ -32,6 +32,7 @@ impl PoolStore {
             map.recovering.remove(&id);
             map.records.remove(&id).expect("it was there a line ago, under the same lock")
         };
+        self.state.unsettle(id);
         let removed = record.block(id);
         let volume = record.volume();
         let store = self.clone();
@@ -110,6 +111,7 @@ impl PoolStore {
             is_same && !map.recovering.contains_key(&id) && map.records.remove(&id).is_some()
         };
         if is_forgotten {
+            self.state.unsettle(id);
             let block = settled.block(id);
             self.state.sub_used(index, settled.length);
             tracing::error!(

@@ -6,6 +6,7 @@
 
 mod connection;
 pub mod error;
+mod local;
 pub mod options;
 mod pipe;
 pub mod reader;
@@ -15,6 +16,7 @@ pub mod writer;
 
 pub(crate) use connection::describe;
 pub use error::{BadReplica, ReadError, WriteError};
+pub use local::{LocalConfig, LocalReads};
 pub use options::{BlockOptions, Checksums};
 pub use reader::BlockReader;
 pub use replacement::{Replacement, ReplacementPolicy};

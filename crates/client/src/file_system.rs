@@ -3,7 +3,7 @@
 use crate::{
     Config, ContentSummary, Error, FileReader, FileStatus, FileWriter, FsStats, Listing, Location, Result,
     ServerDefaults, Settings,
-    block::{BlockOptions, Checksums},
+    block::{BlockOptions, Checksums, LocalReads},
     lease::{LeaseGuard, Leases},
     namenodes::Namenodes,
 };
@@ -28,6 +28,8 @@ struct Shared {
     namenodes: Arc<Namenodes>,
     leases: Arc<Leases>,
     defaults: OnceCell<ServerDefaults>,
+    /// What this client has from the data servers of its machine.
+    local: Option<Arc<LocalReads>>,
 }
 
 /// How a new file is made. A value that is `None` comes from the configuration, else from the server.
@@ -70,7 +72,12 @@ impl FileSystem {
         let client_name: Arc<str> = format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into();
         let namenodes = Arc::new(Namenodes::new(location.clone(), &settings));
         let leases = Leases::new(namenodes.clone(), client_name.clone());
-        let shared = Shared { location, settings, client_name, namenodes, leases, defaults: OnceCell::new() };
+        let local = settings
+            .local
+            .clone()
+            .map(|local| Arc::new(LocalReads::new(local, &client_name, settings.io_timeout)));
+        let defaults = OnceCell::new();
+        let shared = Shared { location, settings, client_name, namenodes, leases, defaults, local };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -477,8 +484,15 @@ impl FileSystem {
             connect_timeout: settings.connect_timeout,
             io_timeout: settings.io_timeout,
             by_host_name: settings.by_host_name,
+            local: self.shared.local.clone(),
             ..BlockOptions::new(self.client_name())
         }
+    }
+
+    /// What this client has read from the data servers of its machine without the network; nothing where that is not
+    /// configured.
+    pub fn local_reads(&self) -> Option<&LocalReads> {
+        self.shared.local.as_deref()
     }
 
     pub(crate) fn nonsense(&self, method: &str, reason: &str) -> Error {

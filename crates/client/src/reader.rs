@@ -25,6 +25,8 @@ pub struct FileReader {
     /// Known places by the offset in the file at which a block begins.
     blocks: BTreeMap<u64, LocatedBlockProto>,
     position: u64,
+    /// Where the block begins that somebody writes, if there is one. It is not read from files: its sums change.
+    being_written: Option<u64>,
     /// The open block, positioned at `position`, unless bytes wait in `rest`.
     block: Option<BlockReader>,
     /// Bytes that were read and not yet handed out; they begin at `position`.
@@ -79,6 +81,7 @@ impl FileReader {
             block_size: 128 << 20,
             blocks: BTreeMap::new(),
             position: 0,
+            being_written: block_being_written(&located).map(|last| last.offset),
             block: None,
             rest: Bytes::new(),
         };
@@ -183,6 +186,7 @@ impl FileReader {
             block_size: self.block_size,
             blocks: std::mem::take(&mut self.blocks),
             position,
+            being_written: self.being_written,
             block: None,
             rest: Bytes::new(),
         };
@@ -247,7 +251,15 @@ impl FileReader {
         };
         let within = self.position - located.offset;
         let end = located.b.num_bytes().min(self.length - located.offset);
-        let opened = BlockReader::open(located, within, end - within, &self.options).await;
+        let streamed;
+        let options = match self.being_written {
+            Some(offset) if offset == located.offset => {
+                streamed = BlockOptions { local: None, ..self.options.clone() };
+                &streamed
+            }
+            _ => &self.options,
+        };
+        let opened = BlockReader::open(located, within, end - within, options).await;
         opened.map_err(|source| self.failed(source))
     }
 

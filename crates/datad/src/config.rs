@@ -12,6 +12,11 @@ pub struct DataConfig {
     pub scan: ScanConfig,
     /// The address at which clients and other data servers send and fetch blocks (`dfs.datanode.address`).
     pub transfer_addr: SocketAddr,
+    /// The path of the socket for clients of this machine, with `_PORT` in place of the transfer port
+    /// (`dfs.domain.socket.path`); none when empty.
+    pub domain_socket_path: String,
+    /// Whether clients of this machine may have the open files of replicas (`dfs.client.read.shortcircuit`).
+    pub short_circuit: bool,
     /// The address of the RPC port (`dfs.datanode.ipc.address`).
     pub ipc_addr: SocketAddr,
     /// The address of `/health` and `/metrics` (`dfs.datanode.http.address`).
@@ -48,6 +53,8 @@ impl DataConfig {
             store: StoreConfig::new(volumes),
             scan: ScanConfig::default(),
             transfer_addr: any,
+            domain_socket_path: String::new(),
+            short_circuit: true,
             ipc_addr: any,
             http_addr: any,
             hostname: String::new(),

@@ -66,6 +66,16 @@ impl Collector for Figures {
             ),
             ("clover_data_turns_refused", "Writes that wait for room in the queue of a disk", turns.refused),
             (
+                "clover_data_short_circuit_segments",
+                "Segments of shared memory that clients of this machine have",
+                state.short_circuit.segment_count() as u64,
+            ),
+            (
+                "clover_data_short_circuit_slots",
+                "Of their slots, those in use",
+                state.short_circuit.slot_count() as u64,
+            ),
+            (
                 "clover_descriptors_limit",
                 "File descriptors that this process may have",
                 state.env.descriptors.limit() as u64,
@@ -96,7 +106,7 @@ impl Collector for Figures {
             let counter = ConstCounter::new(value);
             counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         }
-        let (counters, moves) = (&state.counters, &state.moves);
+        let (counters, moves, local) = (&state.counters, &state.moves, &state.short_circuit.figures);
         let counters = [
             ("clover_data_written_bytes", "Bytes received for replicas", &counters.bytes_written),
             ("clover_data_read_bytes", "Bytes sent to readers", &counters.bytes_read),
@@ -108,6 +118,21 @@ impl Collector for Figures {
             ("clover_data_moves_sent", "Replicas sent to be moved elsewhere", &moves.sent),
             ("clover_data_moves_shifted", "Replicas moved from one volume to another", &moves.shifted),
             ("clover_data_moves_failed", "Moves to this server that failed", &moves.failed),
+            (
+                "clover_data_short_circuit_grants",
+                "Replicas whose open files were handed to a client of this machine",
+                &local.granted,
+            ),
+            (
+                "clover_data_short_circuit_refusals",
+                "Requests for open files that were refused",
+                &local.refused,
+            ),
+            (
+                "clover_data_short_circuit_invalidations",
+                "Clients' slots that were marked because their replica went or changed",
+                &local.invalidated,
+            ),
         ];
         for (name, help, value) in counters {
             let counter = ConstCounter::new(value.load(Ordering::Relaxed));

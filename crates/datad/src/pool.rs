@@ -8,8 +8,9 @@
 use crate::{
     metadata::{leadership::Leadership, progress::Progress},
     reporter::{Corrupt, Reporter},
+    short_circuit::ShortCircuit,
 };
-use base::{Block, ExtendedBlock};
+use base::{Block, BlockId, ExtendedBlock};
 use blockstore::{Observer, PoolStore};
 use parking_lot::RwLock;
 use proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, StorageTypeProto};
@@ -39,11 +40,12 @@ pub struct Member {
 }
 
 impl Pool {
-    /// `node`: this server, as reports name it.
-    pub(crate) fn new(store: PoolStore, node: DatanodeInfoProto) -> Self {
+    /// `node`: this server, as reports name it. `short_circuit`: what local clients hold of its replicas.
+    pub(crate) fn new(store: PoolStore, node: DatanodeInfoProto, short_circuit: Arc<ShortCircuit>) -> Self {
         let reporter = Reporter::default();
-        store.set_observer(Arc::new(Teller { reporter: reporter.clone(), node }));
         let id = store.info().pool.clone();
+        let teller = Teller { pool: id.clone(), reporter: reporter.clone(), node, short_circuit };
+        store.set_observer(Arc::new(teller));
         Self { id, store, reporter, leadership: Leadership::default(), members: RwLock::default() }
     }
 
@@ -90,8 +92,10 @@ impl Pool {
 
 /// Passes on what the store notices by itself.
 struct Teller {
+    pool: Arc<str>,
     reporter: Reporter,
     node: DatanodeInfoProto,
+    short_circuit: Arc<ShortCircuit>,
 }
 
 impl Observer for Teller {
@@ -113,5 +117,9 @@ impl Observer for Teller {
             self.reporter.notify_deleted(storage_id, block);
         }
         self.reporter.flush();
+    }
+
+    fn unsettled(&self, id: BlockId) {
+        self.short_circuit.invalidate(&self.pool, id);
     }
 }

@@ -15,11 +15,16 @@ use rpc::{Client, ClientOptions, Server, ServerConfig};
 use std::{
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::watch,
+    task::JoinHandle,
+};
 use web::Web;
 
 /// Why a data server does not start.
@@ -32,6 +37,8 @@ pub enum StartError {
     BrokenOff(#[source] tokio::task::JoinError),
     #[error("{what} {addr} could not be opened")]
     Bind { what: &'static str, addr: SocketAddr, source: io::Error },
+    #[error("the socket for clients of this machine (dfs.domain.socket.path) could not be opened at {}", path.display())]
+    DomainSocket { path: PathBuf, source: io::Error },
     #[error(
         "this process may have {limit} file descriptors, and a data server needs {} at least: raise the limit \
          (ulimit -n, LimitNOFILE)",
@@ -59,7 +66,8 @@ impl DataServer {
     ///
     /// # Errors
     /// [`StartError::Config`] if the configuration names no metadata server, [`StartError::Descriptors`] if too few
-    /// file descriptors are allowed, [`StartError::Bind`] if a port cannot be bound, [`StartError::Store`] if the data
+    /// file descriptors are allowed, [`StartError::Bind`] if a port cannot be bound, [`StartError::DomainSocket`] if the socket for
+    /// clients of this machine cannot be opened where it is configured, [`StartError::Store`] if the data
     /// directories cannot be opened, [`StartError::BrokenOff`] if opening them panics, [`StartError::Scanners`] if no
     /// threads can be started for them.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
@@ -89,6 +97,7 @@ impl DataServer {
             .map_err(|error| bind_error("the transfer port", config.transfer_addr, error))?;
         let http_addr =
             http.local_addr().map_err(|error| bind_error("the HTTP port", config.http_addr, error))?;
+        let local = listen_locally(&config, transfer_addr.port())?;
         let announced = SocketAddr::new(announced_ip(transfer_addr.ip(), &config), transfer_addr.port());
         let hostname = match config.hostname.as_str() {
             "" => announced.ip().to_string(),
@@ -108,6 +117,9 @@ impl DataServer {
 
         let mut progress = Vec::new();
         let mut tasks = vec![tokio::spawn(xceiver::serve(state.clone(), transfer))];
+        if let Some(listener) = local {
+            tasks.push(tokio::spawn(xceiver::serve_local(state.clone(), listener)));
+        }
         for address in &state.config.metadata_servers {
             let client = to_metadata_server(address, &state.config.user);
             let (actor, seen) = Actor::new(state.clone(), client);
@@ -225,6 +237,22 @@ impl DataServer {
         // It waits a moment, which is no work for this thread. That it panicked is told already.
         let _ = tokio::task::spawn_blocking(move || state.stop_scanners()).await;
         self.state.volumes.close();
+    }
+}
+
+/// The socket for clients of this machine, where one is configured.
+fn listen_locally(config: &DataConfig, transfer_port: u16) -> Result<Option<UnixListener>, StartError> {
+    if config.domain_socket_path.is_empty() {
+        return Ok(None);
+    }
+    let path = rpc::local::path::effective(&config.domain_socket_path, transfer_port);
+    let listener = rpc::local::path::listen(&path).and_then(UnixListener::from_std);
+    match listener {
+        Ok(listener) => {
+            tracing::info!(path = %path.display(), hands_out_files = config.short_circuit, "listening for clients of this machine");
+            Ok(Some(listener))
+        }
+        Err(source) => Err(StartError::DomainSocket { path, source }),
     }
 }
 

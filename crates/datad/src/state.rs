@@ -5,6 +5,7 @@ use crate::{
     identity::Identity,
     moves::Moves,
     pool::Pool,
+    short_circuit::ShortCircuit,
     xceiver::{fill_room::FillRoom, waiting::Waiting},
 };
 use base::{BlockId, Moment, StorageType};
@@ -35,6 +36,8 @@ pub struct State {
     pub(crate) scanners: OnceLock<Scanners>,
     /// The replicas that balancers have moved.
     pub moves: Arc<Moves>,
+    /// What clients of this machine hold.
+    pub short_circuit: Arc<ShortCircuit>,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
@@ -72,6 +75,7 @@ impl State {
             counters: Counters::default(),
             scanners: OnceLock::new(),
             moves,
+            short_circuit: Arc::default(),
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
             storage_types,
@@ -109,8 +113,10 @@ impl State {
     pub(crate) fn serve(&self, store: PoolStore) -> StoreResult<Arc<Pool>> {
         let id = store.info().pool.clone();
         for place in &self.pools {
-            let pool =
-                place.get_or_init(|| Arc::new(Pool::new(store.clone(), self.identity.to_info_proto())));
+            let pool = place.get_or_init(|| {
+                let node = self.identity.to_info_proto();
+                Arc::new(Pool::new(store.clone(), node, self.short_circuit.clone()))
+            });
             if pool.id == id {
                 return Ok(pool.clone());
             }

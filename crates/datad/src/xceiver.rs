@@ -11,13 +11,17 @@ mod copy;
 pub(crate) mod fill_room;
 mod lane;
 mod mirror;
+mod next;
 pub(crate) mod outbound;
+mod peer;
 mod read;
 mod receive;
 mod refusal;
 mod replace;
 pub(crate) mod request;
+mod segment;
 mod shared;
+mod short_circuit;
 mod speak;
 mod transfer;
 pub(crate) mod waiting;
@@ -28,22 +32,50 @@ mod tests;
 
 use crate::state::State;
 use admission::Admission;
-use std::{io, sync::Arc, time::Duration};
-use tokio::{net::TcpListener, task::JoinSet};
+use peer::Peer;
+use rpc::streaming::Socket;
+use std::{future::Future, io, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    task::JoinSet,
+};
 
-/// Accepts connections until dropped; then every connection ends.
+/// Accepts connections of the network until dropped; then every connection ends.
 pub async fn serve(state: Arc<State>, listener: TcpListener) {
+    let accept =
+        async || listener.accept().await.map(|(socket, peer)| (Socket::from(socket), Peer::Network(peer)));
+    serve_all(state, accept).await;
+}
+
+/// The same, for the connections of this machine.
+pub async fn serve_local(state: Arc<State>, listener: UnixListener) {
+    let accept = async || {
+        let (socket, _) = listener.accept().await?;
+        let peer = Peer::of(&socket);
+        Ok((Socket::from(socket), peer))
+    };
+    serve_all(state, accept).await;
+}
+
+async fn serve_all<F>(state: Arc<State>, accept: impl Fn() -> F)
+where
+    F: Future<Output = io::Result<(Socket, Peer)>>,
+{
     let mut connections = JoinSet::new();
     let mut admission = Admission::default();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = accept() => match accepted {
                 Ok((socket, peer)) => match admission.admit(&state).await {
                     Some(guard) => {
                         let state = state.clone();
                         connections.spawn(async move {
-                            connection::run(&state, socket, peer).await;
+                            let hold = connection::run(&state, socket, peer).await;
                             drop(guard);
+                            // It is no transfer any more, and has a limit of its own.
+                            if let Some(hold) = hold {
+                                hold.wait().await;
+                            }
                         });
                     }
                     None => admission.tell_refusal(&state, peer),

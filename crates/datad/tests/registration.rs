@@ -61,6 +61,18 @@ async fn a_panic_while_the_data_directories_are_opened_is_not_told_as_a_wrong_co
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_socket_where_everybody_could_put_another_one_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let rpc = serve(&Metadata::new("CID-one"), "127.0.0.1:0");
+    let unsafe_one =
+        DataConfig { domain_socket_path: "/tmp/clover-data._PORT".into(), ..config(root.path(), &[&rpc]) };
+    let error = DataServer::start(Env::production(), unsafe_one).await.err().expect("it cannot start");
+    let datad::StartError::DomainSocket { path, source } = error else { panic!("{error}") };
+    assert!(!path.to_str().unwrap().contains("_PORT"), "{path:?}");
+    assert!(source.to_string().starts_with("/tmp can be written by everybody"), "{source}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_registers_then_reports_and_keeps_its_identity() {
     let Registered { metadata, rpc, server, root } = registered().await;
     store_block(&server, POOL, 1_073_741_825);

@@ -8,6 +8,7 @@
 pub mod delimited;
 pub mod op;
 pub mod packet;
+pub mod slot;
 
 #[cfg(test)]
 mod tests;

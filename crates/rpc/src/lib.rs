@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod error;
+pub mod local;
 pub mod null_service;
 pub mod server;
 pub mod service;

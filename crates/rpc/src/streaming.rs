@@ -8,13 +8,10 @@ use proto::data_transfer::{
     Error, Op, delimited, op,
     packet::{self, Packet, Taken},
 };
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, os::fd::BorrowedFd, path::Path, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{
-        TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    net::{TcpStream, UnixStream, tcp, unix},
     time::{Instant, timeout, timeout_at},
 };
 
@@ -44,22 +41,77 @@ pub enum StreamError {
 }
 
 pub struct Inbound {
-    half: OwnedReadHalf,
+    half: ReadHalf,
     buffer: BytesMut,
     /// How long to wait for the next byte.
     pub timeout: Duration,
 }
 
 pub struct Outgoing {
-    half: OwnedWriteHalf,
+    half: WriteHalf,
     /// How long a write may make no progress.
     pub timeout: Duration,
 }
 
+/// A connection through the network, or through a path of this machine.
+pub enum Socket {
+    Tcp(TcpStream),
+    Local(UnixStream),
+}
+
+enum ReadHalf {
+    Tcp(tcp::OwnedReadHalf),
+    Local(unix::OwnedReadHalf),
+}
+
+enum WriteHalf {
+    Tcp(tcp::OwnedWriteHalf),
+    Local(unix::OwnedWriteHalf),
+}
+
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Self {
+        Self::Tcp(socket)
+    }
+}
+
+impl From<UnixStream> for Socket {
+    fn from(socket: UnixStream) -> Self {
+        Self::Local(socket)
+    }
+}
+
 /// Both directions of a connection; each may wait `timeout` for the other side.
-pub fn split(socket: TcpStream, timeout: Duration) -> (Inbound, Outgoing) {
-    let (read, write) = socket.into_split();
+pub fn split(socket: impl Into<Socket>, timeout: Duration) -> (Inbound, Outgoing) {
+    let (read, write) = match socket.into() {
+        Socket::Tcp(socket) => {
+            let (read, write) = socket.into_split();
+            (ReadHalf::Tcp(read), WriteHalf::Tcp(write))
+        }
+        Socket::Local(socket) => {
+            let (read, write) = socket.into_split();
+            (ReadHalf::Local(read), WriteHalf::Local(write))
+        }
+    };
     (Inbound { half: read, buffer: BytesMut::new(), timeout }, Outgoing { half: write, timeout })
+}
+
+impl ReadHalf {
+    async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Tcp(half) => half.read_buf(buffer).await,
+            Self::Local(half) => half.read_buf(buffer).await,
+        }
+    }
+}
+
+impl WriteHalf {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(half) => half.write(bytes).await,
+            Self::Local(half) => half.write(bytes).await,
+        }
+    }
 }
 
 impl Inbound {
@@ -127,13 +179,31 @@ impl Inbound {
         }
     }
 
+    /// The next byte, which no message is around.
+    ///
+    /// # Errors
+    /// As [`Inbound::op`], for a byte.
+    pub async fn byte(&mut self) -> Result<u8, StreamError> {
+        while self.buffer.is_empty() {
+            self.fill(1).await?;
+        }
+        Ok(self.buffer.split_to(1)[0])
+    }
+
+    /// Waits, for as long as it takes, until the other side says anything or ends the connection.
+    pub async fn stirred(&mut self) {
+        if self.buffer.is_empty() {
+            let _ = self.half.read(&mut self.buffer).await;
+        }
+    }
+
     /// Reads at least a byte, and makes room for `needed`.
     async fn fill(&mut self, needed: usize) -> Result<(), StreamError> {
         if self.buffer.capacity() - self.buffer.len() < needed {
             let usual = if needed > READ_BYTES_SMALL { READ_BYTES } else { READ_BYTES_SMALL };
             self.buffer.reserve(usual.max(needed));
         }
-        let count = match timeout(self.timeout, self.half.read_buf(&mut self.buffer)).await {
+        let count = match timeout(self.timeout, self.half.read(&mut self.buffer)).await {
             Ok(count) => count?,
             Err(_) => return Err(StreamError::Timeout(self.timeout)),
         };
@@ -151,7 +221,7 @@ impl Inbound {
             loop {
                 self.buffer.clear();
                 self.buffer.reserve(READ_BYTES_SMALL);
-                if !matches!(self.half.read_buf(&mut self.buffer).await, Ok(count) if count > 0) {
+                if !matches!(self.half.read(&mut self.buffer).await, Ok(count) if count > 0) {
                     return;
                 }
             }
@@ -173,7 +243,33 @@ pub async fn connect(addr: SocketAddr, timeout: Duration) -> io::Result<TcpStrea
     Ok(socket)
 }
 
+/// Connects to the server that listens at a path of this machine, to be [`split`].
+///
+/// # Errors
+/// `TimedOut` if there is no connection within `timeout`; `NotFound` or `ConnectionRefused` if nobody listens there.
+pub async fn connect_local(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    tokio::time::timeout(timeout, UnixStream::connect(path))
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {timeout:?}")))?
+}
+
 impl Outgoing {
+    /// Whether the connection is one of this machine, over which open files can be handed.
+    pub fn is_local(&self) -> bool {
+        matches!(self.half, WriteHalf::Local(_))
+    }
+
+    /// Sends one byte, and open files with it. They stay open here as well.
+    ///
+    /// # Errors
+    /// `Unsupported` if the connection goes through the network; `TimedOut` if nothing could be sent for the time limit; or
+    /// those of [`descriptors::send`](crate::local::descriptors::send).
+    pub async fn descriptors(&mut self, byte: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let WriteHalf::Local(half) = &self.half else { return Err(io::ErrorKind::Unsupported.into()) };
+        let sent = crate::local::descriptors::send(half.as_ref(), byte, descriptors);
+        timeout(self.timeout, sent).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
     /// # Errors
     /// `TimedOut` if nothing could be sent for the time limit; or the system's reason, `BrokenPipe` for example, if the
     /// connection broke.
@@ -202,6 +298,9 @@ impl Outgoing {
 
     /// Says that nothing more comes.
     pub async fn end(&mut self) {
-        let _ = self.half.shutdown().await;
+        let _ = match &mut self.half {
+            WriteHalf::Tcp(half) => half.shutdown().await,
+            WriteHalf::Local(half) => half.shutdown().await,
+        };
     }
 }

@@ -138,6 +138,7 @@ pub struct Seen {
     pub lost: Mutex<Vec<Block>>,
     pub damaged: Mutex<Vec<Block>>,
     pub received: Mutex<Vec<Block>>,
+    pub unsettled: Mutex<Vec<BlockId>>,
 }
 
 impl Observer for Seen {
@@ -155,5 +156,9 @@ impl Observer for Seen {
 
     fn volume_lost(&self, _: &Arc<str>, blocks: Vec<Block>) {
         self.lost.lock().unwrap().extend(blocks);
+    }
+
+    fn unsettled(&self, id: BlockId) {
+        self.unsettled.lock().unwrap().push(id);
     }
 }

@@ -20,6 +20,10 @@ pub const KEYS: &[Key] = &[
         help: "host:port of each metadata server, of all groups and namespaces that are served." },
     Key { name: "transfer_address", hadoop: Some(("dfs.datanode.address", Same)), kind: Address, default: "127.0.0.1:9866",
         help: "Where blocks are sent and fetched." },
+    Key { name: "domain_socket_path", hadoop: Some(("dfs.domain.socket.path", Same)), kind: Text, default: "",
+        help: "The path of a socket for clients of this machine; `_PORT` in it stands for the transfer port. Empty for none." },
+    Key { name: "short_circuit_reads", hadoop: Some(("dfs.client.read.shortcircuit", Same)), kind: Bool, default: "true",
+        help: "Whether clients that come through this socket may have the open files of blocks, and read them without this server." },
     Key { name: "ipc_address", hadoop: Some(("dfs.datanode.ipc.address", Same)), kind: Address, default: "127.0.0.1:9867",
         help: "Where data servers answer calls." },
     Key { name: "data_http_address", hadoop: Some(("dfs.datanode.http.address", Same)), kind: Address, default: "127.0.0.1:9864",
@@ -98,6 +102,8 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     ] {
         loopback::check(settings, key, Some(address))?;
     }
+    config.domain_socket_path = settings.text("domain_socket_path").trim().to_owned();
+    config.short_circuit = settings.flag("short_circuit_reads");
     config.hostname = settings.text("hostname").to_owned();
     config.heartbeat_interval_ms = settings.number("heartbeat_interval_ms");
     config.block_report_interval_ms = settings.number("block_report_interval_ms");

@@ -154,7 +154,12 @@ const KNOWN: &[(&str, Advice)] = &[
     ("io.serializations", OfClients),
     ("io.file.buffer.size", Instead(NO_JVM)),
     ("ipc.server.", Instead(NO_THREADS)),
-    ("dfs.domain.socket.path", NotYet("clients read through the transfer port also on the same machine")),
+    (
+        "dfs.datanode.shared.file.descriptor.paths",
+        Instead("what clients share with a data server lies in memory only; leave it out"),
+    ),
+    ("dfs.short.circuit.shared.memory.watcher.interrupt.check.ms", Instead(NO_THREADS)),
+    ("dfs.domain.socket.disable.interval.seconds", OfClients),
     ("yarn.", Unknown),
     ("mapreduce.", Unknown),
     ("mapred.", Unknown),

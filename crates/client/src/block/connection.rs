@@ -11,8 +11,8 @@ use proto::{
         ExtendedBlockProto, PipelineAckProto, Status,
     },
 };
-use rpc::streaming::{self, Inbound, Outgoing, StreamError};
-use std::{io, net::SocketAddr, time::Duration};
+use rpc::streaming::{self, Inbound, Outgoing, Socket, StreamError};
+use std::{io, net::SocketAddr, path::Path, time::Duration};
 use thiserror::Error;
 
 /// The time that each further server of a pipeline may add before an answer comes, as in Hadoop's client.
@@ -46,6 +46,27 @@ impl Link {
     ) -> Result<Self, LinkError> {
         let addr = resolve(node, options).await?;
         let socket = streaming::connect(addr, options.connect_timeout).await?;
+        Self::begin(socket, code, message, patience).await
+    }
+
+    /// The same, through a socket of this machine.
+    pub async fn open_local(
+        path: &Path,
+        code: Opcode,
+        message: &impl prost::Message,
+        patience: Duration,
+        options: &BlockOptions,
+    ) -> Result<Self, LinkError> {
+        let socket = streaming::connect_local(path, options.connect_timeout).await?;
+        Self::begin(socket, code, message, patience).await
+    }
+
+    async fn begin(
+        socket: impl Into<Socket>,
+        code: Opcode,
+        message: &impl prost::Message,
+        patience: Duration,
+    ) -> Result<Self, LinkError> {
         let (inbound, mut out) = streaming::split(socket, patience);
         let mut bytes = BytesMut::new();
         op::encode(code, message, &mut bytes);

@@ -1,6 +1,6 @@
 //! How blocks are written and read.
 
-use super::Replacement;
+use super::{LocalReads, Replacement};
 use std::{sync::Arc, time::Duration};
 
 /// The checksums that a writer makes.
@@ -33,6 +33,8 @@ pub struct BlockOptions {
     pub replacement: Replacement,
     /// Others may count on what is written: the file was flushed before, or its last block is written on.
     pub is_promised: bool,
+    /// How blocks of this machine's data servers are read; through the network as others if not given.
+    pub local: Option<Arc<LocalReads>>,
 }
 
 impl BlockOptions {
@@ -49,6 +51,7 @@ impl BlockOptions {
             replication: 0,
             replacement: Replacement::default(),
             is_promised: false,
+            local: None,
         }
     }
 }

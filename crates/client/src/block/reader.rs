@@ -3,6 +3,7 @@
 use super::{
     BadReplica, BlockOptions, ReadError,
     connection::{Link, LinkError, address, describe, header},
+    local::FileSource,
 };
 use bytes::Bytes;
 use pipeline::{Checksum, Range};
@@ -20,6 +21,8 @@ pub struct BlockReader {
     /// The range of the block that has not been returned yet.
     wanted: ops::Range<u64>,
     source: Option<Source>,
+    /// The replica is not read from files or through a socket of this machine, since that has failed.
+    is_local_over: bool,
     /// Servers not tried yet, the nearest last.
     untried: Vec<usize>,
     bad_replicas: Vec<BadReplica>,
@@ -30,6 +33,16 @@ pub struct BlockReader {
 /// The replica being read.
 struct Source {
     node: usize,
+    way: Way,
+}
+
+enum Way {
+    Stream(Box<Stream>),
+    Files(FileSource),
+}
+
+/// Packets of a data server.
+struct Stream {
     link: Link,
     checksum: Checksum,
     range: Range,
@@ -38,6 +51,8 @@ struct Source {
 enum Failure {
     Link(String),
     Corrupt(String),
+    /// The server is not to blame: its stream tells what is true of the replica.
+    Local(String),
 }
 
 impl From<LinkError> for Failure {
@@ -66,6 +81,7 @@ impl BlockReader {
             options: options.clone(),
             wanted: offset..end,
             source: None,
+            is_local_over: false,
             untried: (0..located.locs.len()).rev().collect(),
             bad_replicas: Vec::new(),
             reasons: Vec::new(),
@@ -138,8 +154,31 @@ impl BlockReader {
             caching_strategy: None,
         };
         let location = &self.located.locs[node];
+        let local = self.options.local.as_ref().filter(|_| !self.is_local_over);
+        if let Some(local) = local {
+            let (block, token) = (&self.located.b, &self.located.block_token);
+            if let Some(replica) = local.replica(location, block, token, self.wanted.end).await {
+                let files = FileSource::new(local.clone(), replica, self.wanted.clone());
+                return Ok(Source { node, way: Way::Files(files) });
+            }
+        }
         let patience = self.options.io_timeout;
-        let mut link = Link::open(location, Opcode::ReadBlock, &message, patience, &self.options).await?;
+        let mut link = None;
+        if let Some(local) = local
+            && let Some(path) = local.data_path(location)
+        {
+            match Link::open_local(&path, Opcode::ReadBlock, &message, patience, &self.options).await {
+                Ok(opened) => link = Some(opened),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "a data server is not reached through its socket");
+                    local.data_failed(&path);
+                }
+            }
+        }
+        let mut link = match link {
+            Some(link) => link,
+            None => Link::open(location, Opcode::ReadBlock, &message, patience, &self.options).await?,
+        };
         let response = link.response().await?;
         let info = response
             .read_op_checksum_info
@@ -148,7 +187,7 @@ impl BlockReader {
             .map_err(|error| Failure::Link(error.to_string()))?;
         let range = Range::new(checksum, self.wanted.clone(), info.chunk_offset)
             .map_err(|error| Failure::Link(error.to_string()))?;
-        Ok(Source { node, link, checksum, range })
+        Ok(Source { node, way: Way::Stream(Box::new(Stream { link, checksum, range })) })
     }
 
     fn leave(&mut self, node: usize, failure: Failure) {
@@ -156,6 +195,16 @@ impl BlockReader {
         let (is_corrupt, reason) = match failure {
             Failure::Link(reason) => (false, reason),
             Failure::Corrupt(reason) => (true, reason),
+            Failure::Local(reason) => {
+                let block = describe(&self.located.b);
+                tracing::info!(block, reason, "a replica's files cannot be read; its server is asked");
+                self.is_local_over = true;
+                self.untried.push(node);
+                if let Some(local) = &self.options.local {
+                    local.forget(&self.located.b);
+                }
+                return;
+            }
         };
         let reason = format!("{}: {reason}", address(location));
         tracing::warn!(block = describe(&self.located.b), reason, "a replica cannot be read");
@@ -181,6 +230,22 @@ impl BlockReader {
 }
 
 impl Source {
+    async fn next(&mut self) -> Result<Bytes, Failure> {
+        match &mut self.way {
+            Way::Stream(stream) => stream.next().await,
+            Way::Files(files) => files.next().await.map_err(Failure::Local),
+        }
+    }
+
+    async fn finish(self) {
+        match self.way {
+            Way::Stream(stream) => stream.finish().await,
+            Way::Files(_) => {}
+        }
+    }
+}
+
+impl Stream {
     /// The wanted part of the next packet.
     async fn next(&mut self) -> Result<Bytes, Failure> {
         let packet = self.link.inbound.packet().await.map_err(|error| Failure::Link(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! The settings of one client, parsed and checked.
 
 use super::{Config, ConfigError, quantity, user};
-use crate::block::{Checksums, Replacement, ReplacementPolicy};
+use crate::block::{Checksums, LocalConfig, Replacement, ReplacementPolicy};
 use std::{ops::RangeInclusive, time::Duration};
 
 /// The settings of the library. For a value that is `None`, the server's own default holds.
@@ -34,6 +34,8 @@ pub struct Settings {
     /// `dfs.client.block.write.replace-datanode-on-failure.*`.
     pub replacement: Replacement,
     pub retries: Retries,
+    /// How blocks of this machine's data servers are read: `dfs.client.read.shortcircuit` and its kin. `None`: as all others.
+    pub local: Option<LocalConfig>,
 }
 
 /// How long the client goes on trying.
@@ -94,6 +96,7 @@ impl Settings {
             by_host_name: read.flag("dfs.client.use.datanode.hostname", false)?,
             replacement: read.replacement()?,
             retries: read.retries()?,
+            local: read.local()?,
         })
     }
 }
@@ -198,6 +201,38 @@ impl Read<'_> {
             is_best_effort: self.flag(&key("best-effort"), false)?,
             servers_min: servers_min.unwrap_or(0) as u16,
         })
+    }
+
+    /// As in Hadoop, nothing is done locally unless it is asked for, and then a path is needed.
+    fn local(&self) -> Result<Option<LocalConfig>, ConfigError> {
+        const FILES: &str = "dfs.client.read.shortcircuit";
+        const PATH: &str = "dfs.domain.socket.path";
+        let asks_for_files = self.flag(FILES, false)?;
+        let carries_data = self.flag("dfs.client.domain.socket.data.traffic", false)?;
+        if !asks_for_files && !carries_data {
+            return Ok(None);
+        }
+        let path = self.config.get(PATH).map(|path| path.trim().to_owned()).unwrap_or_default();
+        if path.is_empty() {
+            let key = if asks_for_files { FILES } else { "dfs.client.domain.socket.data.traffic" };
+            return Err(self.config.refuse(key, &format!("is set, and {PATH} is not")));
+        }
+        let defaults = LocalConfig::new(&path);
+        let seconds = self.number("dfs.domain.socket.disable.interval.seconds", 0..=1 << 32)?;
+        let unused_max = self.number("dfs.client.read.shortcircuit.streams.cache.size", 0..=100_000)?;
+        let unused_for = self.time("dfs.client.read.shortcircuit.streams.cache.expiry.ms", MILLISECOND)?;
+        let stale_after =
+            self.time("dfs.client.read.short.circuit.replica.stale.threshold.ms", MILLISECOND)?;
+        Ok(Some(LocalConfig {
+            asks_for_files,
+            carries_data,
+            skips_checksums: self.flag("dfs.client.read.shortcircuit.skip.checksum", false)?,
+            pause: seconds.map_or(defaults.pause, Duration::from_secs),
+            unused_max: unused_max.map_or(defaults.unused_max, |count| count as usize),
+            unused_for: unused_for.unwrap_or(defaults.unused_for),
+            stale_after: stale_after.unwrap_or(defaults.stale_after),
+            ..defaults
+        }))
     }
 
     fn retries(&self) -> Result<Retries, ConfigError> {

@@ -224,3 +224,27 @@ fn a_file_that_cannot_be_looked_at_is_no_missing_one() {
     let error = config.read_directory(&directory).unwrap_err().to_string();
     assert!(error.contains("core-site.xml"), "{error}");
 }
+
+#[test]
+fn local_reads_are_off_unless_asked_for_and_then_want_a_path() {
+    let settings = |pairs: &[(&str, &str)]| {
+        let mut config = Config::new();
+        for (key, value) in pairs {
+            config.set(key, value);
+        }
+        Settings::new(&config).map(|settings| settings.local)
+    };
+    const PATH: (&str, &str) = ("dfs.domain.socket.path", "/run/clover/data._PORT");
+    const FILES: (&str, &str) = ("dfs.client.read.shortcircuit", "true");
+    assert_eq!(settings(&[PATH]).unwrap(), None);
+    let local = settings(&[PATH, FILES]).unwrap().unwrap();
+    assert_eq!(local, crate::block::LocalConfig::new(PATH.1));
+    let traffic = ("dfs.client.domain.socket.data.traffic", "true");
+    let local = settings(&[PATH, traffic, ("dfs.domain.socket.disable.interval.seconds", "0")]);
+    let local = local.unwrap().unwrap();
+    assert!(local.carries_data && !local.asks_for_files && local.pause.is_zero());
+    for wrong in [&[FILES][..], &[traffic], &[PATH, ("dfs.client.read.shortcircuit", "yes")]] {
+        let error = settings(wrong).unwrap_err().to_string();
+        assert!(error.contains(wrong.last().unwrap().0), "{error}");
+    }
+}

@@ -1,6 +1,6 @@
 //! BLOCK_CHECKSUM: one sum over a replica's stored checksums, so that files can be compared without being read.
 
-use super::{connection::Next, on_disk, refusal::Refusal, request};
+use super::{next::Next, on_disk, refusal::Refusal, request};
 use crate::state::State;
 use blockstore::{ReplicaReader, meta_file};
 use env::disk::read_exact_at;

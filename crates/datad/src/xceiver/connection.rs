@@ -1,14 +1,14 @@
 //! One connection: operations, one after the other.
 
-use super::{checksum, copy, read, refusal::Refusal, replace, transfer, write};
-use crate::state::State;
-use proto::{
-    data_transfer::{Op, Opcode, delimited},
-    hdfs::{ReleaseShortCircuitAccessResponseProto, ShortCircuitShmResponseProto, Status},
+use super::{
+    checksum, copy, next::Next, peer::Peer, read, refusal::Refusal, replace, segment::HeldSegment,
+    short_circuit, transfer, write,
 };
-use rpc::streaming::{self, Inbound, Outgoing, StreamError};
-use std::{net::SocketAddr, sync::Arc, time::Duration};
-use tokio::{net::TcpStream, time::timeout};
+use crate::state::State;
+use proto::data_transfer::{Op, Opcode, delimited};
+use rpc::streaming::{self, Inbound, Outgoing, Socket, StreamError};
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
 
 /// How long a connection is kept for the next operation (`dfs.datanode.socket.reuse.keepalive`).
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
@@ -17,17 +17,27 @@ const KEEP_ALIVE: Duration = Duration::from_secs(4);
 /// their last word to arrive.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// Whether another operation may follow on the same connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    Operation,
-    End,
+/// A connection that has no operations any more, and stands for a segment.
+pub struct Hold {
+    segment: Box<HeldSegment>,
+    inbound: Inbound,
+    out: Outgoing,
 }
 
-pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
-    if let Err(error) = socket.set_nodelay(true) {
+impl Hold {
+    /// Waits until the client does not use the segment any more.
+    pub async fn wait(self) {
+        self.segment.wait(self.inbound, self.out).await;
+    }
+}
+
+/// Carries out operations until the connection ends, or until it stands for a segment.
+pub async fn run(state: &Arc<State>, socket: Socket, peer: Peer) -> Option<Hold> {
+    if let Socket::Tcp(socket) = &socket
+        && let Err(error) = socket.set_nodelay(true)
+    {
         tracing::debug!(%peer, %error, "a transfer connection is gone already");
-        return;
+        return None;
     }
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
     let (mut inbound, mut out) = streaming::split(socket, patience);
@@ -39,7 +49,7 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
             op = timeout(patience, inbound.op()) => op.unwrap_or(Err(StreamError::Timeout(patience))),
             () = wait.is_called() => {
                 tracing::debug!(%peer, "a transfer connection that waited ends: others need its place");
-                return;
+                return None;
             }
         };
         drop(wait);
@@ -48,11 +58,11 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
             Err(StreamError::Wire(error)) => {
                 tracing::info!(%peer, %error, "no data transfer operation; the connection is closed");
                 refuse(&mut inbound, &mut out, &error.into()).await;
-                return;
+                return None;
             }
             Err(error) => {
                 tracing::debug!(%peer, %error, "a transfer connection ends");
-                return;
+                return None;
             }
         };
         is_known = true;
@@ -62,12 +72,13 @@ pub async fn run(state: &Arc<State>, socket: TcpStream, peer: SocketAddr) {
             Ok(Next::Operation) => {}
             Ok(Next::End) => {
                 out.end().await;
-                return;
+                return None;
             }
+            Ok(Next::Hold(segment)) => return Some(Hold { segment, inbound, out }),
             Err(refusal) => {
                 tracing::info!(%peer, ?code, reason = refusal.message(), "a transfer operation failed");
                 refuse(&mut inbound, &mut out, &refusal).await;
-                return;
+                return None;
             }
         }
         inbound.timeout = KEEP_ALIVE;
@@ -89,7 +100,7 @@ async fn operate(
     op: Op,
     inbound: &mut Inbound,
     out: &mut Outgoing,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Result<Next, Refusal> {
     match op.code {
         Opcode::WriteBlock => {
@@ -100,24 +111,15 @@ async fn operate(
         }
         Opcode::BlockChecksum => checksum::block_checksum(state, delimited::decode(op.message)?, out).await,
         Opcode::TransferBlock => transfer::transfer_block(state, delimited::decode(op.message)?, out).await,
-        Opcode::RequestShortCircuitShm => {
-            out.message(&ShortCircuitShmResponseProto {
-                status: Status::ErrorUnsupported.into(),
-                error: Some(NO_SHORT_CIRCUIT.into()),
-                ..Default::default()
-            })
-            .await?;
-            Ok(Next::Operation)
+        Opcode::RequestShortCircuitFds => {
+            short_circuit::request_files(state, delimited::decode(op.message)?, inbound, out).await
         }
         Opcode::ReleaseShortCircuitFds => {
-            out.message(&ReleaseShortCircuitAccessResponseProto {
-                status: Status::ErrorUnsupported.into(),
-                error: Some(NO_SHORT_CIRCUIT.into()),
-            })
-            .await?;
-            Ok(Next::Operation)
+            short_circuit::release_files(state, delimited::decode(op.message)?, out).await
         }
-        Opcode::RequestShortCircuitFds => Err(Refusal::unsupported(NO_SHORT_CIRCUIT)),
+        Opcode::RequestShortCircuitShm => {
+            short_circuit::request_segment(state, delimited::decode(op.message)?, out, peer).await
+        }
         Opcode::CopyBlock => {
             copy::copy_block(state, delimited::decode(op.message)?, out, peer).await.map(|()| Next::End)
         }
@@ -128,5 +130,3 @@ async fn operate(
         Opcode::Custom => Err(Refusal::unsupported("custom operations are not supported")),
     }
 }
-
-const NO_SHORT_CIRCUIT: &str = "short-circuit reads are not supported; read through the transfer port";

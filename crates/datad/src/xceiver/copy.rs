@@ -2,6 +2,7 @@
 
 use super::{
     outbound::{self, Outbound},
+    peer::Peer,
     refusal::Refusal,
     request,
 };
@@ -9,10 +10,7 @@ use crate::state::State;
 use blockstore::ReplicaState;
 use proto::hdfs::OpCopyBlockProto;
 use rpc::streaming::Outgoing;
-use std::{
-    net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 /// Hadoop's servers end a copy with a character, two bytes, once the sender has given up its place among the moves.
 const LAST_WORD: [u8; 2] = [0, b'd'];
@@ -21,7 +19,7 @@ pub async fn copy_block(
     state: &Arc<State>,
     op: OpCopyBlockProto,
     out: &mut Outgoing,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Result<(), Refusal> {
     let block = request::block(&op.header.block);
     let pool = state.pool(&block.pool)?;

@@ -1,8 +1,9 @@
 //! READ_BLOCK: a range of a replica, with the checksums that the disk has for it.
 
 use super::{
-    connection::Next,
+    next::Next,
     outbound::{self, Outbound},
+    peer::Peer,
     refusal::Refusal,
     request,
 };
@@ -11,7 +12,6 @@ use blockstore::{ReplicaReader, ReplicaState};
 use proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use rpc::streaming::{Inbound, Outgoing};
 use std::{
-    net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -28,7 +28,7 @@ pub async fn read_block(
     op: OpReadBlockProto,
     inbound: &mut Inbound,
     out: &mut Outgoing,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Result<Next, Refusal> {
     let block = request::block(&op.header.base_header.block);
     let pool = state.pool(&block.pool)?;

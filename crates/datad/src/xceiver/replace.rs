@@ -7,6 +7,7 @@
 use super::{
     lane::Ending,
     on_disk,
+    peer::Peer,
     receive::{self, Reception},
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX},
@@ -24,7 +25,6 @@ use proto::{
 };
 use rpc::streaming::{self, Outgoing};
 use std::{
-    net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -70,7 +70,7 @@ pub async fn replace_block(
     state: &Arc<State>,
     op: OpReplaceBlockProto,
     out: &mut Outgoing,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Result<(), Refusal> {
     let moved = Arc::new(Move::new(op)?);
     let pool = state.pool(&moved.block.pool)?.clone();

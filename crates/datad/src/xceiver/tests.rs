@@ -4,8 +4,10 @@
 mod cluster;
 mod frozen;
 mod hostile;
+mod local_reads;
 mod moves;
 mod pressed;
 mod recovery;
 mod replacement;
 mod round_trip;
+mod short_circuit;

@@ -1,6 +1,6 @@
 //! TRANSFER_BLOCK: a client whose pipeline broke has this server bring a new member up to date.
 
-use super::{connection::Next, refusal::Refusal, request};
+use super::{next::Next, refusal::Refusal, request};
 use crate::{state::State, transfer};
 use proto::hdfs::{BlockOpResponseProto, OpTransferBlockProto, Status};
 use rpc::streaming::Outgoing;

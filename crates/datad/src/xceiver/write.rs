@@ -1,10 +1,11 @@
 //! WRITE_BLOCK: sets up this server's place in a pipeline, then receives.
 
 use super::{
-    connection::Next,
     lane::Ending,
     mirror::{self, Mirror},
+    next::Next,
     on_disk,
+    peer::Peer,
     receive::{self, Reception},
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX, Write},
@@ -16,7 +17,7 @@ use proto::hdfs::{
     BlockOpResponseProto, OpWriteBlockProto, Status, op_write_block_proto::BlockConstructionStage as Stage,
 };
 use rpc::streaming::{Inbound, Outgoing};
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 /// The replica that a write goes to.
 enum Place {
@@ -30,7 +31,7 @@ pub async fn write_block(
     header: OpWriteBlockProto,
     inbound: &mut Inbound,
     out: &mut Outgoing,
-    peer: SocketAddr,
+    peer: Peer,
 ) -> Result<Next, Refusal> {
     let write = Arc::new(Write::new(state, header)?);
     let pool = state.pool(&write.block.pool)?;

@@ -31,13 +31,17 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    task::JoinHandle,
+};
 
 pub const POOL: &str = "BP-1-127.0.0.1-1";
 
 pub struct Server {
     pub state: Arc<State>,
     task: JoinHandle<()>,
+    local_task: JoinHandle<()>,
     directory: tempfile::TempDir,
 }
 
@@ -75,7 +79,14 @@ impl Server {
         let state = Arc::new(State::new(Env::production(), config, volumes, identity));
         state.serve(pool).unwrap().join(Member { client, progress });
         let task = tokio::spawn(xceiver::serve(state.clone(), listener));
-        Self { state, task, directory }
+        let local = UnixListener::bind(directory.path().join("socket")).unwrap();
+        let local_task = tokio::spawn(xceiver::serve_local(state.clone(), local));
+        Self { state, task, local_task, directory }
+    }
+
+    /// The socket for clients of this machine.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
     }
 
     pub fn pool(&self) -> &Pool {
@@ -89,7 +100,16 @@ impl Server {
     /// Ends all connections and refuses new ones, as a crash does.
     pub async fn kill(&self) {
         self.task.abort();
+        self.kill_local().await;
         while !self.task.is_finished() || self.state.transfer_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Ends the connections of this machine only.
+    pub async fn kill_local(&self) {
+        self.local_task.abort();
+        while !self.local_task.is_finished() || self.state.short_circuit.segment_count() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

@@ -7,8 +7,8 @@ use proto::{
     data_transfer::Opcode,
     hdfs::{
         BaseHeaderProto, BlockOpResponseProto, ChecksumProto, ClientOperationHeaderProto, DatanodeIdProto,
-        DatanodeInfoProto, OpReadBlockProto, OpRequestShortCircuitAccessProto, OpWriteBlockProto,
-        PipelineAckProto, Status, op_write_block_proto::BlockConstructionStage,
+        DatanodeInfoProto, OpCustomProto, OpReadBlockProto, OpWriteBlockProto, PipelineAckProto, Status,
+        op_write_block_proto::BlockConstructionStage,
     },
 };
 use rpc::streaming::{Inbound, Outgoing};
@@ -263,9 +263,8 @@ async fn a_block_that_exists_is_not_made_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn operations_that_are_not_served_say_so() {
     let [server] = servers().await;
-    let header = BaseHeaderProto { block: block(1), ..Default::default() };
-    let fds = OpRequestShortCircuitAccessProto { header, max_version: 1, ..Default::default() };
-    let (mut inbound, _out) = server.send(Opcode::RequestShortCircuitFds, &fds).await;
+    let custom = OpCustomProto { custom_id: "anything".into() };
+    let (mut inbound, _out) = server.send(Opcode::Custom, &custom).await;
     assert_eq!(refusal(&mut inbound).await.status, Status::ErrorUnsupported as i32);
 }
 

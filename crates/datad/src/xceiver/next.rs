@@ -1,0 +1,11 @@
+//! What follows an operation on its connection.
+
+use super::segment::HeldSegment;
+
+pub enum Next {
+    /// Another operation may follow.
+    Operation,
+    End,
+    /// No operation any more: the connection lasts as long as its client uses the segment.
+    Hold(Box<HeldSegment>),
+}
