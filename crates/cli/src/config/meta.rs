@@ -97,6 +97,8 @@ pub const KEYS: &[Key] = &[
         help: "A data server that has been silent for so long is read from last." },
     Key { name: "transfers_per_data_server", hadoop: Some(("dfs.namenode.replication.max-streams", Same)), kind: Integer { min: 1, max: 1_000 }, default: "2",
         help: "Copies that one data server makes at a time for re-replication." },
+    Key { name: "transfers_per_tick", hadoop: Some(("dfs.namenode.replication.work.multiplier.per.iteration", Same)), kind: Integer { min: 1, max: 1_000 }, default: "2",
+        help: "Copies that are ordered in half a second for each live data server, as far as servers are free." },
     Key { name: "transfer_retry_ms", hadoop: Some(("dfs.namenode.reconstruction.pending.timeout-sec", Seconds)), kind: Milliseconds { min: 100, max: ANY }, default: "5m",
         help: "A copy that is not reported after this is ordered again." },
     Key { name: "complete_wait_ms", hadoop: None, kind: Milliseconds { min: 0, max: 60_000 }, default: "1000",
@@ -212,6 +214,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         recheck_interval_ms: settings.number("heartbeat_recheck_ms"),
         stale_interval_ms: settings.number("stale_after_ms"),
         max_transfers_per_server: settings.number("transfers_per_data_server") as usize,
+        transfers_per_live_server: settings.number("transfers_per_tick") as usize,
         pending_timeout_ms: settings.number("transfer_retry_ms"),
         unknown_share: settings.fraction("unknown_share"),
         safe_mode: blocks::SafeModeConfig {
