@@ -51,6 +51,7 @@ mod leadership;
 mod leaving;
 mod listing;
 mod map;
+mod media;
 mod membership;
 mod need;
 mod newcomers;

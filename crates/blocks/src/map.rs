@@ -71,7 +71,8 @@ pub(crate) struct Redundancy {
     pub pending: Pending,
     pub corrupt: Corrupt,
     pub excess: Excess,
-    /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
+    /// Too many replicas, but one is on a storage whose contents are not surely known, or they are on several media: looked at
+    /// again with the next tick, which knows the policies.
     pub undecided: InTurn,
     /// Which replicas should go where there are too many, because others were moved.
     pub hints: Hints,

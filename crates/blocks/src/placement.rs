@@ -82,6 +82,8 @@ impl BlockMap {
         let mut excluded: Vec<u32> =
             placement.excluded.iter().filter_map(|uuid| self.servers.find(uuid)).collect();
         excluded.extend(placement.existing.iter().filter_map(|at| self.servers.find(at.server.uuid())));
+        // Another server for a pipeline that has lost one takes the fallbacks of copies, as in HDFS.
+        let is_new_block = existing.is_empty();
         let mut wish = Wish {
             block: None,
             // A server takes one replica: what is asked for beyond that must cost nothing, whatever the number.
@@ -96,7 +98,7 @@ impl BlockMap {
             existing,
             policy: StoragePolicy::in_force(placement.storage_policy),
             avoided_rack: None,
-            is_new_block: true,
+            is_new_block,
         };
         if placement.avoid_writer
             && let Some((own, _)) = &mut wish.writer
@@ -158,10 +160,6 @@ impl BlockMap {
         let held: Vec<_> = wish.existing.iter().chain(chosen).map(|place| self.medium(*place)).collect();
         let total = wish.count + wish.existing.len();
         wish.policy.types_missing(total, &held, unavailable, wish.is_new_block)
-    }
-
-    fn medium(&self, place: u32) -> StorageType {
-        self.storages.get(place).report.storage_type
     }
 
     fn limits(&self, wish: &Wish, strict: bool, now: Moment, needed: Vec<StorageType>) -> Limits {

@@ -134,6 +134,11 @@ impl BlockMap {
     /// Something about the block changed: queues it, or takes it from the queue, or deletes what is too
     /// much. Does nothing while nothing may be commanded; all blocks are looked at when that ends.
     pub(crate) fn evaluate(&mut self, slot: u32) {
+        self.evaluate_by(slot, None);
+    }
+
+    /// Like [`Self::evaluate`], where the policy of the block's file may be known.
+    fn evaluate_by(&mut self, slot: u32, policy: Option<&StoragePolicy>) {
         if !self.may_command() {
             return;
         }
@@ -160,14 +165,17 @@ impl BlockMap {
             self.redundancy.hints.forget(id);
             return;
         }
-        if !count.is_surely_enough(wanted) || self.awaits_proof(id) {
+        let awaits_policy = policy.is_none()
+            && count.live > wanted
+            && self.is_on_several_media(&self.places_in_service(slot));
+        if !count.is_surely_enough(wanted) || self.awaits_proof(id) || awaits_policy {
             self.redundancy.undecided.insert(id);
             self.redundancy.hints.keep(id);
             return;
         }
         self.delete_corrupt(slot);
         let hint = self.redundancy.hints.take(id);
-        self.trim(slot, wanted, hint);
+        self.trim(slot, wanted, hint, policy);
     }
 
     fn enqueue(&mut self, slot: u32, priority: Priority) {
@@ -211,7 +219,10 @@ impl BlockMap {
         if self.may_command() {
             for id in self.redundancy.undecided.next(UNDECIDED_PER_TICK) {
                 self.redundancy.undecided.remove(id);
-                self.evaluate_id(id);
+                if let Some(slot) = self.arena.find(id) {
+                    let policy = policy_of(self.arena.record(slot).inode());
+                    self.evaluate_by(slot, Some(StoragePolicy::in_force(policy)));
+                }
             }
         }
         let LastAllocated { id, stamp, .. } = self.last_allocated;

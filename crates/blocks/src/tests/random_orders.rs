@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const SERVERS: u16 = 4;
 const BLOCKS: u64 = 4;
 
+const COLD: u8 = 2;
+const WARM: u8 = 5;
+
 #[derive(Clone, Copy)]
 struct Mode {
     /// Orders are carried out late.
@@ -41,6 +44,8 @@ struct Mode {
     safe: bool,
     /// Servers change their racks.
     flapping: bool,
+    /// The second storage of each server is another medium, and the policy of the blocks' file changes.
+    media: bool,
 }
 
 struct Run {
@@ -50,6 +55,8 @@ struct Run {
     random: Random,
     mode: Mode,
     epoch: u64,
+    /// The policy of the file that all blocks belong to.
+    policy: u8,
     log: Vec<String>,
 }
 
@@ -72,6 +79,7 @@ impl Run {
             random: Random::new(seed),
             mode,
             epoch: 1,
+            policy: 0,
             log: Vec::new(),
             cluster,
         };
@@ -168,7 +176,11 @@ impl Run {
             }
         }
         self.cluster.now = self.cluster.now.plus_ms(ms);
-        self.cluster.map.tick(self.cluster.now, &|_| 0);
+        if self.mode.media && self.random.below(8) == 0 {
+            self.policy = [0, COLD, WARM][self.random.below(3)];
+            self.log.push(format!("the policy is {} now", self.policy));
+        }
+        self.cluster.map.tick(self.cluster.now, &|_| self.policy);
         self.check_those_that_left();
         while self.random.below(3) > 0 && self.cluster.map.sweep(2, self.cluster.now) {}
     }
@@ -339,7 +351,15 @@ const SIMPLE: Mode = Mode {
     many: false,
     safe: false,
     flapping: false,
+    media: false,
 };
+
+#[test]
+fn replicas_on_several_media_under_a_policy_that_changes() {
+    play(Mode { media: true, takeovers: true, reopens: true, rot: true, ..SIMPLE });
+    play(Mode { media: true, moves: true, lag: true, balancing: true, ..SIMPLE });
+    play(Mode { media: true, deaths: true, failures: true, safe: true, ..SIMPLE });
+}
 
 #[test]
 fn orders_that_are_lost_and_servers_that_begin_anew() {

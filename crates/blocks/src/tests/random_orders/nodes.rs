@@ -31,9 +31,14 @@ impl Run {
         self.nodes.get_mut(&server).unwrap().outbox.push_back(message);
     }
 
+    pub(super) fn medium(&self, at: usize) -> StorageType {
+        if self.mode.media && at == 1 { StorageType::Archive } else { StorageType::Disk }
+    }
+
     pub(super) fn beat(&self, server: u16) -> Heartbeat {
         let report = |at| StorageReport {
             id: name(server, at).as_str().into(),
+            storage_type: self.medium(at),
             capacity: 100 * GIB,
             remaining: self.nodes[&server].remaining * GIB,
             ..StorageReport::default()
@@ -160,9 +165,10 @@ impl Run {
         match message {
             Message::News(at, news) => {
                 self.log.push(format!("{server} tells {news:?} on {at}"));
+                let medium = self.medium(at);
                 self.cluster
                     .speak(server, |map, id, now| {
-                        map.incremental_report(id, &name(server, at), StorageType::Disk, &[news], now)
+                        map.incremental_report(id, &name(server, at), medium, &[news], now)
                     })
                     .unwrap();
             }
@@ -174,10 +180,10 @@ impl Run {
                     }
                     let rows: Vec<ReportedReplica> =
                         ids.iter().map(|id| finalized(block(*id, *id))).collect();
+                    let medium = self.medium(at);
                     self.cluster
                         .speak(server, |map, id, now| {
-                            let report =
-                                map.begin_report(id, &name(server, at), StorageType::Disk, 0, now)?;
+                            let report = map.begin_report(id, &name(server, at), medium, 0, now)?;
                             map.report_slice(report, &rows, now)?;
                             map.finish_report(report, now)
                         })
