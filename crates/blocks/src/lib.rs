@@ -11,7 +11,7 @@
 //!
 //! The methods of [`BlockMap`] are of five kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
-//!   `set_replication`, `remove`, `set_unknown_replicas`;
+//!   `set_replication`, `remove`, `set_unknown_replicas`, `satisfy`;
 //! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
 //! - **told by operators**: `order_admin_state`, and the settings of [`Config`];
@@ -68,6 +68,7 @@ mod recovery;
 mod redundancy;
 mod replica;
 mod safe_mode;
+mod satisfy;
 mod seen;
 mod servers;
 mod service;
@@ -94,6 +95,7 @@ pub use map::BlockMap;
 pub use placement::Placement;
 pub use record::LENGTH_BEYOND;
 pub use safe_mode::Stage as SafeModeStage;
+pub use satisfy::Satisfied;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use waiting::{ReplicaPlace, Replicas, Waiting};

@@ -50,6 +50,8 @@ pub struct Wish {
     /// Places that the block has already.
     pub existing: Vec<u32>,
     pub policy: &'static StoragePolicy,
+    /// The media on which replicas may go, one each, if not those of the policy. There are no fallbacks.
+    pub only: Option<Vec<StorageType>>,
     /// The number of a rack that has enough replicas.
     pub avoided_rack: Option<u32>,
     /// A block that is being written, not a copy of one that is there.
@@ -97,6 +99,7 @@ impl BlockMap {
             favoured: placement.favoured.iter().filter_map(|name| self.server_named(name)).collect(),
             existing,
             policy: StoragePolicy::in_force(placement.storage_policy),
+            only: None,
             avoided_rack: None,
             is_new_block,
         };
@@ -157,6 +160,16 @@ impl BlockMap {
 
     /// The media of the replicas that are missing beside those chosen so far.
     fn needed(&self, wish: &Wish, chosen: &[u32], unavailable: &[StorageType]) -> Vec<StorageType> {
+        if let Some(only) = &wish.only {
+            let mut needed = only.clone();
+            for medium in chosen.iter().map(|place| self.medium(*place)) {
+                if let Some(at) = needed.iter().position(|kind| *kind == medium) {
+                    needed.remove(at);
+                }
+            }
+            needed.retain(|kind| !unavailable.contains(kind));
+            return needed;
+        }
         let held: Vec<_> = wish.existing.iter().chain(chosen).map(|place| self.medium(*place)).collect();
         let total = wish.count + wish.existing.len();
         wish.policy.types_missing(total, &held, unavailable, wish.is_new_block)
@@ -291,12 +304,17 @@ impl BlockMap {
         now.ms_since(face.last_heartbeat) > self.config.stale_interval_ms
     }
 
-    /// Nothing is written to RAM disks and provided storages, whatever a policy says.
     fn fits(&self, place: u32, wish: &Wish, limits: &Limits) -> bool {
         let medium = self.medium(place);
-        !matches!(medium, StorageType::RamDisk | StorageType::Provided)
-            && limits.needed.contains(&medium)
-            && self.storages.get(place).can_take(wish.block_size)
+        limits.needed.contains(&medium) && self.may_take(place, medium, wish.block_size)
+    }
+
+    /// Whether the storage is of this medium and has room for a block of this many bytes. Nothing is written to RAM disks and provided
+    /// storages, whatever a policy says.
+    pub(crate) fn may_take(&self, place: u32, medium: StorageType, block_size: u64) -> bool {
+        self.medium(place) == medium
+            && !matches!(medium, StorageType::RamDisk | StorageType::Provided)
+            && self.storages.get(place).can_take(block_size)
     }
 
     /// One of the server's storages with room, of the first medium needed that it has.

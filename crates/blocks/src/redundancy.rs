@@ -235,6 +235,7 @@ impl BlockMap {
         if self.may_command() && !self.is_in_grace() {
             self.try_newcomers(now);
             self.order_copies(now, policy_of);
+            self.satisfy_policies(now, policy_of);
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
             self.last_promise_roll = now;
@@ -282,6 +283,7 @@ impl BlockMap {
             favoured: Vec::new(),
             existing: self.places_in_service(slot),
             policy: StoragePolicy::in_force(policy_of(self.arena.record(slot).inode())),
+            only: None,
             is_new_block: false,
         };
         let targets = self.choose(wish, now);
@@ -289,12 +291,17 @@ impl BlockMap {
             self.ask_where_in_doubt(id);
             return self.make_room_by_deleting_corrupt(slot);
         }
+        self.give_order(id, source, targets, now);
+        self.evaluate(slot);
+    }
+
+    /// The source is to copy the block to these storages, and they are awaited.
+    pub(crate) fn give_order(&mut self, id: BlockId, source: u32, targets: Vec<u32>, now: Moment) {
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
         let deadline = now.plus_ms(self.config.pending_timeout_ms);
         self.note_copy(id, source, &servers, deadline);
         self.redundancy.pending.add(id, servers, deadline);
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
-        self.evaluate(slot);
     }
 
     /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that two good ones remain.
@@ -313,7 +320,7 @@ impl BlockMap {
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer,
     /// or a server that may be switched off at any moment, only if there is no other.
-    fn source(&mut self, slot: u32) -> Option<u32> {
+    pub(crate) fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
         places.retain(|place| {
@@ -323,10 +330,7 @@ impl BlockMap {
                 && !self.redundancy.corrupt.contains(id, *place)
         });
         self.random.shuffle(&mut places);
-        let busy = |server: &u32| {
-            let server = self.servers.get(*server);
-            server.orders.len() + server.face.transfers_in_progress as usize
-        };
+        let busy = |server: &u32| self.transfers_of(*server);
         let is_newcomer = |server: &u32| self.servers.get(*server).trial != Trial::Passed;
         let may_be_off = |server: &u32| {
             let state = self.servers.get(*server).face.admin_state;
@@ -334,7 +338,18 @@ impl BlockMap {
         };
         let servers = places.iter().map(|place| self.storages.get(*place).server);
         servers
-            .filter(|server| busy(server) < self.config.max_transfers_per_server)
+            .filter(|server| !self.is_busy(*server))
             .min_by_key(|server| (is_newcomer(server), may_be_off(server), busy(server)))
+    }
+
+    /// The copies that a server sends, and those that it is about to be told to send.
+    fn transfers_of(&self, server: u32) -> usize {
+        let server = self.servers.get(server);
+        server.orders.len() + server.face.transfers_in_progress as usize
+    }
+
+    /// Whether the server may not be told to send another copy.
+    pub(crate) fn is_busy(&self, server: u32) -> bool {
+        self.transfers_of(server) >= self.config.max_transfers_per_server
     }
 }

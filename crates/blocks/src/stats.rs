@@ -49,6 +49,8 @@ pub struct Stats {
     pub pending_transfers: u64,
     pub pending_deletions: u64,
     pub excess: u64,
+    /// Blocks that are to be moved to the media of their files' policies.
+    pub unsatisfied: u64,
     /// Rows that wait for the namespace.
     pub postponed: u64,
     pub live_servers: u64,
@@ -123,6 +125,7 @@ impl BlockMap {
             missing_with_replication_one: self.lost_with_replication_one(),
             pending_transfers: self.redundancy.pending.len() as u64,
             excess: self.redundancy.excess.len() as u64,
+            unsatisfied: self.unsatisfied() as u64,
             postponed: self.postponed.len() as u64,
             dropped_rows: self.counts.dropped_rows,
             future_bytes: self.counts.future_bytes,

@@ -125,10 +125,17 @@ impl Run {
                         let may = from.disk.contains_key(&id) && !from.rotten.contains(&id);
                         for target in transfer.targets {
                             let to: u16 = target.server.uuid().trim_start_matches("uuid-").parse().unwrap();
+                            if to == server {
+                                self.move_within(server, id, &target.storage);
+                                continue;
+                            }
                             let takes = !self.nodes[&to].disk.contains_key(&id) && !self.nodes[&to].is_off;
-                            if may && takes && self.random.below(4) > 0 {
+                            if may && takes && (self.is_calm || self.random.below(4) > 0) {
                                 self.log.push(format!("{id} is copied from {server} to {to}"));
-                                let mut at = self.random.below(2);
+                                let mut at = match self.mode.media {
+                                    true => usize::from(*target.storage == name(to, 1)),
+                                    false => self.random.below(2),
+                                };
                                 if self.nodes[&to].failed[at] {
                                     at = 1 - at;
                                 }
@@ -144,6 +151,19 @@ impl Run {
                 _ => {}
             }
         }
+    }
+
+    /// The server is ordered to move a replica to another of its storages. Some do not, and tell nothing.
+    fn move_within(&mut self, server: u16, id: u64, storage: &str) {
+        let at = usize::from(storage == name(server, 1));
+        let obeys = self.is_calm || self.random.below(4) > 0;
+        let node = self.nodes.get_mut(&server).unwrap();
+        if !obeys || node.failed != [false; 2] || !node.disk.contains_key(&id) || node.rotten.contains(&id) {
+            return;
+        }
+        node.disk.insert(id, at);
+        self.log.push(format!("{server} moves {id} to {at}, as it was ordered"));
+        self.say(server, Message::News(at, received(block(id, id))));
     }
 
     pub(super) fn carry_out(&mut self, server: u16) {
