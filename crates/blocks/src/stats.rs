@@ -4,6 +4,7 @@ use crate::{
     held::Amount,
     map::BlockMap,
     newcomers::Trial,
+    satisfy::Satisfied,
     server::{DataServer, StorageReport},
 };
 use base::{AdminState, BlockId, InodeId};
@@ -51,6 +52,8 @@ pub struct Stats {
     pub excess: u64,
     /// Blocks that are to be moved to the media of their files' policies.
     pub unsatisfied: u64,
+    /// The outcomes of such moves since the start.
+    pub satisfied: Satisfied,
     /// Rows that wait for the namespace.
     pub postponed: u64,
     pub live_servers: u64,
@@ -126,6 +129,7 @@ impl BlockMap {
             pending_transfers: self.redundancy.pending.len() as u64,
             excess: self.redundancy.excess.len() as u64,
             unsatisfied: self.unsatisfied() as u64,
+            satisfied: self.satisfied(),
             postponed: self.postponed.len() as u64,
             dropped_rows: self.counts.dropped_rows,
             future_bytes: self.counts.future_bytes,

@@ -256,11 +256,6 @@ async fn orders_of_dfsadmin() {
     let fast = p::SetBalancerBandwidthRequestProto { bandwidth: i64::MAX };
     let text = "Bandwidth should not exceed maximum limit 1099511627776 bytes per second";
     assert_refused(&files, "setBalancerBandwidth", &fast, JAVA_ILLEGAL_ARGUMENT, text).await;
-    let satisfy = p::SatisfyStoragePolicyRequestProto { src: "/d".into() };
-    let (class, message) = refused(&files, "satisfyStoragePolicy", &satisfy).await;
-    assert_eq!(class, UNSUPPORTED_ACTION);
-    assert!(message.starts_with("Cannot request to satisfy storage policy when"), "{message}");
-
     let bob = connect(&cluster, protocol::CLIENT_NAMENODE, "bob");
     for method in ["rollEdits", "refreshNodes", "finalizeUpgrade", "getCurrentEditLogTxid"] {
         let (class, message) = refused(&bob, method, &p::RollEditsRequestProto {}).await;
