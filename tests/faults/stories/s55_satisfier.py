@@ -65,7 +65,7 @@ def satisfy(stock, path):
 
 
 def is_noted(scene, path):
-    return "user.hdfs.sps" in replicas.shell(scene, "-getfattr", "-d", path)
+    return b"user.hdfs.sps" in replicas.shell(scene, "-getfattr", "-d", path)
 
 
 def held(cluster):
