@@ -8,11 +8,16 @@
 //! It is soft state like all else: after a takeover the blocks are named anew.
 
 use crate::{
-    map::BlockMap, newcomers::Trial, placement::Wish, racks::Spread, server::StorageType, servers::Order,
+    efforts::{Effort, Satisfied},
+    map::BlockMap,
+    newcomers::Trial,
+    placement::Wish,
+    racks::Spread,
+    server::StorageType,
+    servers::Order,
     words::BlockState,
 };
 use base::{BlockId, InodeId, Moment, StoragePolicy};
-use std::collections::BTreeMap;
 
 /// How long a move within a server, or the deletion behind a copy, is awaited before the block is looked at again.
 const PAUSE_MS: u64 = 2_000;
@@ -22,46 +27,8 @@ const NO_PLACE_PAUSE_MS: u64 = 20_000;
 const NO_PLACE_LOOKS_MAX: u8 = 3;
 /// A replica that has not moved within its server in this time is taken to another server. Hadoop's data servers do not move it.
 const WITHIN_MS: u64 = 60_000;
-/// A block that comes no nearer for this long is given up: three times the five minutes of
-/// `dfs.storage.policy.satisfier.self.retry.timeout.millis`.
-const PATIENCE_MS: u64 = 900_000;
-/// Looks in a tick.
-const LOOKS_PER_TICK: usize = 1_000;
 /// Orders in a tick for each live data server (`dfs.storage.policy.satisfier.work.multiplier.per.iteration`).
 const ORDERS_PER_LIVE_SERVER: usize = 1;
-
-/// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
-#[derive(Default)]
-pub struct Satisfying {
-    blocks: BTreeMap<BlockId, Effort>,
-    /// Where the next looks begin, so that each block has its turn.
-    cursor: BlockId,
-    pub counts: Satisfied,
-}
-
-/// The outcomes since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Satisfied {
-    /// Blocks that are where their policy wants them, or are gone.
-    pub done: u64,
-    /// Blocks that could not be moved, for want of room or of a rack, or because they were being written all the time.
-    pub given_up: u64,
-    /// Moves that were ordered: within a server, and to another one.
-    pub orders: u64,
-}
-
-struct Effort {
-    next_look: Moment,
-    /// The block is given up then, if it has come no nearer.
-    deadline: Moment,
-    /// The smallest number of replicas on unwanted media so far.
-    fewest: usize,
-    looks_without_place: u8,
-    /// Replicas that move within their servers: the places that they leave, and until when they are awaited.
-    within: Vec<(u32, Moment)>,
-    /// Places that a replica was to leave, and has not left.
-    in_vain: Vec<u32>,
-}
 
 /// The outcome of a look at a block.
 enum Outcome {
@@ -82,38 +49,12 @@ struct Lack {
     moves: usize,
 }
 
-impl Satisfying {
-    pub fn remove(&mut self, id: BlockId) {
-        if !self.blocks.is_empty() && self.blocks.remove(&id).is_some() {
-            self.counts.done += 1;
-        }
-    }
-
-    pub fn clear(&mut self) {
-        self.blocks.clear();
-    }
-
-    /// Blocks whose time has come, beginning where the last looks have ended.
-    fn due(&self, now: Moment) -> Vec<BlockId> {
-        let (before, behind) = (self.blocks.range(..self.cursor), self.blocks.range(self.cursor..));
-        let due = behind.chain(before).filter(|(_, effort)| effort.next_look <= now);
-        due.map(|(id, _)| *id).take(LOOKS_PER_TICK).collect()
-    }
-}
-
 impl BlockMap {
     /// The replicas of these blocks are to be on the media of their files' policies. Blocks that are not known here are left out, and those that
     /// are named again go on. To be called by the server that commands, with a bounded number of blocks.
     pub fn satisfy(&mut self, ids: &[BlockId], now: Moment) {
         for id in ids.iter().filter(|id| self.arena.find(**id).is_some()) {
-            self.satisfying.blocks.entry(*id).or_insert_with(|| Effort {
-                next_look: now,
-                deadline: now.plus_ms(PATIENCE_MS),
-                fewest: usize::MAX,
-                looks_without_place: 0,
-                within: Vec::new(),
-                in_vain: Vec::new(),
-            });
+            self.satisfying.begin(*id, now);
         }
     }
 
@@ -188,9 +129,7 @@ impl BlockMap {
         if lack.moves == 0 {
             return Outcome::Satisfied;
         }
-        if lack.moves < effort.fewest {
-            (effort.fewest, effort.deadline) = (lack.moves, now.plus_ms(PATIENCE_MS));
-        }
+        effort.note_left(lack.moves, now);
         let is_held = |place: u32| lack.held.contains(&place);
         let late = |it: &&(u32, Moment)| is_held(it.0) && it.1 <= now;
         effort.in_vain.extend(effort.within.iter().filter(late).map(|(place, _)| *place));

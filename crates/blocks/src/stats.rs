@@ -1,10 +1,10 @@
 //! Numbers for getFsStats, getDatanodeReport and metrics.
 
 use crate::{
+    efforts::Satisfied,
     held::Amount,
     map::BlockMap,
     newcomers::Trial,
-    satisfy::Satisfied,
     server::{DataServer, StorageReport},
 };
 use base::{AdminState, BlockId, InodeId};

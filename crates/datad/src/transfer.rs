@@ -1,7 +1,6 @@
 //! A replica on its way to other data servers: re-replication, and the mending of a client's pipeline.
 
 use crate::{
-    shift,
     state::State,
     xceiver::{
         outbound::{self, Outbound},
@@ -49,8 +48,7 @@ pub struct Copy {
     pub client_name: String,
 }
 
-/// The order to send one replica to the first target, which passes it on to the next. If the one target is this server itself, the replica goes
-/// to a volume of another type.
+/// The order to send one replica to the first target, which passes it on to the next.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub block: ExtendedBlock,
@@ -62,9 +60,6 @@ pub struct Order {
 
 /// Sets a copy off. Failures are logged: the metadata server that ordered it notices that the copy does not appear.
 pub fn start(state: &Arc<State>, order: Order) {
-    if shift::is_within(state, &order) {
-        return shift::start(state, order);
-    }
     let state = state.clone();
     tokio::spawn(async move {
         let _guard = state.begin_copy();

@@ -4,10 +4,7 @@ use crate::cluster::files;
 use prost::Message;
 use proto::{
     common as c,
-    exception::{
-        ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_ACTION,
-        UNSUPPORTED_OPERATION,
-    },
+    exception::{ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_OPERATION},
     hdfs as p,
 };
 

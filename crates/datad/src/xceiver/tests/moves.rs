@@ -1,11 +1,7 @@
 //! A balancer has a server take a replica over: from another server, from one that lies, and from another disk.
 
 use super::cluster::{POOL, Server, block, located, packet, read_range, servers, some_bytes, write_block};
-use crate::{
-    reporter::Change,
-    transfer::{self, Order},
-    xceiver::request,
-};
+use crate::{reporter::Change, shift, transfer::Order, xceiver::request};
 use bytes::{Bytes, BytesMut};
 use proto::{
     data_transfer::{Opcode, delimited},
@@ -336,7 +332,7 @@ async fn a_metadata_server_has_a_replica_moved_from_one_volume_to_another() {
     let (closed, data) = written(&server, 1).await;
     // The second time it is there already, and the server says once more where it is.
     for _ in 0..2 {
-        transfer::start(&server.state, order_within(&server, &closed, StorageTypeProto::Archive));
+        shift::start(&server.state, order_within(&server, &closed, StorageTypeProto::Archive));
         let event = loop {
             match server.pool().reporter.queue(0).take(usize::MAX).pop() {
                 Some(event) => break event,
@@ -362,7 +358,7 @@ async fn an_order_to_move_what_cannot_be_moved_leaves_the_replica_where_it_is() 
         ("no such replica", order_within(&server, &block(2), StorageTypeProto::Archive)),
     ];
     for (index, (what, order)) in orders.into_iter().enumerate() {
-        transfer::start(&server.state, order);
+        shift::start(&server.state, order);
         while server.state.moves.failed.load(Ordering::Relaxed) <= index as u64 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
