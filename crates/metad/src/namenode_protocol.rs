@@ -52,7 +52,10 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((_, reply)) = decode::<p::GetNextSpsPathRequestProto>(&call, reply) else { return };
             match core.config.satisfies_policies {
                 true => reply.ok(&p::GetNextSpsPathResponseProto { sps_path: None }),
-                false => reply.fs_error(&FsError::Io("SPS service mode is NONE, so no path is told".into())),
+                false => reply.fs_error(&FsError::Io(
+                    "SPS service mode is NONE, so external SPS service is not allowed to fetch the path Ids"
+                        .into(),
+                )),
             }
         }
         method => reply

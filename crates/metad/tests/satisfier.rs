@@ -3,7 +3,7 @@
 mod cluster;
 
 use cluster::{
-    Cluster, Plan,
+    Cluster, Plan, SUPERUSER,
     files::{self, DataServer, data, files as client, numbered},
     refused,
     spoken::{self, STORAGE},
@@ -92,6 +92,15 @@ async fn waits(client: &Client, path: &str, call: i32) -> bool {
     answer.x_attrs.iter().any(|xattr| xattr.name == "hdfs.sps")
 }
 
+/// The question of Hadoop's satisfier, which is a process of its own.
+async fn next_path(cluster: &Cluster, user: &str) -> Result<Option<u64>, rpc::CallError> {
+    let options = rpc::ClientOptions::default();
+    let client = Client::connect(cluster.address(1), proto::protocol::NAMENODE, user, options);
+    let request = p::namenode::GetNextSpsPathRequestProto {};
+    let answer: p::namenode::GetNextSpsPathResponseProto = client.call("getNextSPSPath", &request).await?;
+    Ok(answer.sps_path)
+}
+
 /// The active dies when the move is ordered and not told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_order_to_satisfy_policies_outlives_the_active() {
@@ -143,6 +152,10 @@ async fn where_all_is_well_the_note_goes_at_once() {
     })
     .await;
     refused(satisfy(&writer, "/none", 51).await, exception::FILE_NOT_FOUND);
+    // Hadoop's own satisfier has nothing to do.
+    satisfy(&writer, "/f", 52).await.unwrap();
+    assert_eq!(next_path(&cluster, SUPERUSER).await.unwrap(), None);
+    refused(next_path(&cluster, "bob").await, exception::ACCESS_CONTROL);
     cluster.end().await;
 }
 
@@ -152,5 +165,7 @@ async fn an_operator_may_switch_it_off() {
     let cluster = plan.start().await;
     let text = refused(satisfy(&client(&cluster, 1), "/", 1).await, exception::UNSUPPORTED_ACTION);
     assert!(text.starts_with("Cannot request to satisfy storage policy when"), "{text}");
+    let text = refused(next_path(&cluster, SUPERUSER).await, exception::IO);
+    assert!(text.starts_with("SPS service mode is NONE"), "{text}");
     cluster.end().await;
 }
