@@ -9,12 +9,18 @@ const LOOKS_PER_TICK: usize = 1_000;
 /// `dfs.storage.policy.satisfier.self.retry.timeout.millis`.
 const PATIENCE_MS: u64 = 900_000;
 
+/// How long a move within a server may take that was ordered and is not told: as long as a copy may (`pending_timeout_ms`).
+const MOVING_MS: u64 = 300_000;
+
 /// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
 #[derive(Default)]
 pub struct Satisfying {
     pub blocks: BTreeMap<BlockId, Effort>,
     /// Where the next looks begin, so that each block has its turn.
     pub cursor: BlockId,
+    /// Replicas that may just be moving within their servers: the places that they leave, and until when that may be. Where they are is not sure:
+    /// if the disk that one goes to fails before the move is told, it is gone, and its record still names the disk that it came from.
+    moving: BTreeMap<BlockId, Vec<(u32, Moment)>>,
     pub counts: Satisfied,
 }
 
@@ -53,6 +59,25 @@ impl Satisfying {
             looks_without_place: 0,
             within: Vec::new(),
             in_vain: Vec::new(),
+        });
+    }
+
+    /// The replica at this place was ordered to move within its server.
+    pub fn note_moving(&mut self, id: BlockId, place: u32, now: Moment) {
+        self.moving.entry(id).or_default().push((place, now.plus_ms(MOVING_MS)));
+    }
+
+    /// Whether a replica that the block is recorded to have at this place may have moved.
+    pub fn may_have_moved(&self, id: BlockId, place: u32) -> bool {
+        !self.moving.is_empty()
+            && self.moving.get(&id).is_some_and(|places| places.iter().any(|(from, _)| *from == place))
+    }
+
+    /// Forgets moves that were ordered so long ago that they are told by now, or were never made.
+    pub fn forget_old_moves(&mut self, now: Moment) {
+        self.moving.retain(|_, places| {
+            places.retain(|(_, until)| *until > now);
+            !places.is_empty()
         });
     }
 

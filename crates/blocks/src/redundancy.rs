@@ -45,6 +45,8 @@ pub struct Count {
     pub stale: bool,
     /// The racks of the live replicas, and of good ones in maintenance.
     pub spread: Spread,
+    /// A replica in service may just be moving within its server.
+    pub moving: bool,
     /// A replica in service is on a newcomer that may still show that it stores it.
     pub on_trial: bool,
 }
@@ -58,13 +60,13 @@ impl Count {
     /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
     /// that may be made up, or gone.
     pub fn is_surely_enough(&self, wanted: usize) -> bool {
-        self.proved >= wanted && !self.stale && !self.on_trial
+        self.proved >= wanted && !self.stale && !self.moving && !self.on_trial
     }
 
     /// Two good replicas are surely there: that is enough to make room for a third one by deleting a damaged one. A false alarm must not
     /// cost the last copies.
     fn may_make_room(&self) -> bool {
-        self.proved >= 2 && !self.stale
+        self.proved >= 2 && !self.stale && !self.moving
     }
 }
 
@@ -83,6 +85,7 @@ impl BlockMap {
             };
             // Only replicas in service are counted on, and only they are chosen to go.
             count.stale |= storage.stale && state.is_in_service();
+            count.moving |= self.satisfying.may_have_moved(id, place) && state.is_in_service();
             count.on_trial |= storage.trial == Trial::Open && state.is_in_service();
             count.is_on_leaving |= storage.admin_state.is_leaving();
             if self.redundancy.corrupt.contains(id, place) {

@@ -5,6 +5,8 @@
 //! wanted medium with room. Otherwise the block gets one replica more, on a wanted medium of another server. Then it has one too many, and the rules
 //! of [`crate::excess`] choose it: nothing goes here. So a block never has fewer replicas for being moved, and racks go before media.
 //!
+//! As long as a replica may just be moving within its server, no other replica of the block goes for its sake.
+//!
 //! It is soft state like all else: after a takeover the blocks are named anew.
 
 use crate::{
@@ -75,6 +77,7 @@ impl BlockMap {
 
     /// Looks at the blocks whose time has come, and gives orders for them.
     pub(crate) fn satisfy_policies(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
+        self.satisfying.forget_old_moves(now);
         if self.satisfying.blocks.is_empty() {
             return;
         }
@@ -143,6 +146,7 @@ impl BlockMap {
         if !within.is_empty() {
             *budget = budget.saturating_sub(within.len());
             self.satisfying.counts.orders += within.len() as u64;
+            within.iter().for_each(|place| self.satisfying.note_moving(id, *place, now));
             effort.within = within.into_iter().map(|place| (place, now.plus_ms(WITHIN_MS))).collect();
             return Outcome::UnderWay;
         }

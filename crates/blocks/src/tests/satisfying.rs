@@ -215,7 +215,7 @@ fn a_replica_that_its_server_does_not_move_is_copied_to_another_one() {
     story.store(1, 2, &[(1, Disk), (2, Disk)]);
     story.policy = COLD;
     story.satisfy(&[1]);
-    story.pass(80);
+    story.pass(400);
     assert_eq!(story.media(1), [Archive, Archive]);
     // All servers have the next block: there is no other place, and the effort ends.
     story.store(2, 4, &[(1, Disk), (2, Disk), (3, Disk), (4, Disk)]);
@@ -348,4 +348,24 @@ fn a_block_that_lacks_replicas_is_copied_and_moved_as_well() {
     story.pass(20);
     assert_eq!(story.places(1), [(1, Archive), (2, Archive), (3, Archive)]);
     assert_eq!(story.outcome(), (0, 1, 0));
+}
+
+/// The disk that a replica goes to may fail before the move is told. The record names the other disk then.
+#[test]
+fn no_replica_goes_for_the_sake_of_one_that_may_just_be_moving() {
+    let mut story = Story::alike(config(), 3, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 3, &[(1, Disk), (2, Disk), (3, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1).len(), 3, "the servers are told, and have not answered yet");
+    story.policy = HOT;
+    story.cluster.map.set_replication(BlockId(1), 2, story.cluster.now);
+    story.pass(10);
+    assert_eq!(story.places(1).len(), 3);
+    for server in [1, 2, 3] {
+        story.tell(server, Archive, received(block(1, 5)));
+    }
+    story.pass(2);
+    assert_eq!(story.media(1), [Archive, Archive], "where they are is known again");
 }
