@@ -166,3 +166,21 @@ fn what_is_renamed_or_made_in_the_middle_costs_nothing_else_its_turn() -> FsResu
     assert_eq!((named, last), (blocks, Look::Walked(inode(&world, "/d"))));
     Ok(())
 }
+
+#[test]
+fn where_several_groups_hold_files_only_single_files_are_taken() -> FsResult<()> {
+    let mut world = World::new(0);
+    let block = file(&mut world, "/d/f");
+    let second = base::GroupId(2);
+    world.run(|ns, ctx| ops::raise_level::plan(ns, ctx, base::Level::NEWEST))?;
+    world.satisfy_storage_policy("/d")?;
+    world.run(|ns, ctx| ops::add_group::plan(ns, ctx, second))?;
+    world.run(|ns, ctx| ops::give_slots::plan(ns, ctx, second))?;
+    assert_eq!(Walk::default().look(&world.ns, 9), Look::Idle, "what waited before is left");
+    world.mkdirs("/e", true)?;
+    let refused = world.satisfy_storage_policy("/e").unwrap_err().to_string();
+    assert!(refused.contains("/e is a directory of several groups"), "{refused}");
+    world.satisfy_storage_policy("/d/f")?;
+    assert_eq!(walk(&world, &mut Walk::default(), 9).0, [block]);
+    Ok(())
+}
