@@ -16,6 +16,11 @@ impl Run {
                 self.cluster.map.satisfy(&ids, self.cluster.now);
             }
             for server in 1..=SERVERS {
+                if round % 50 == 49 {
+                    // An order to delete that was lost is given again when a report names the replica.
+                    let picture = self.picture(server);
+                    self.say(server, picture);
+                }
                 self.deliver_all(server);
                 self.heartbeat(server, false);
                 while !self.nodes[&server].inbox.is_empty() {
