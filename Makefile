@@ -81,7 +81,7 @@ faults-groups: build planted setup-test
 
 # The stories of data servers and their disks.
 faults-data: build planted setup-test
-	tests/faults/run --clover $(BUILD)/release/clover --planted $(BUILD)/planted/debug/clover --hadoop $(HADOOP) $(if $(findstring --only,$(FAULTS)),,--only data_ --only scanner --only balancer --only mover) $(FAULTS)
+	tests/faults/run --clover $(BUILD)/release/clover --planted $(BUILD)/planted/debug/clover --hadoop $(HADOOP) $(if $(findstring --only,$(FAULTS)),,--only data_ --only scanner --only balancer --only mover --only satisfier) $(FAULTS)
 
 # Actives of several groups die at a few steps that the seed draws, as CI runs it; a minute. The program for that is built where the others are, which
 # saves building all else twice, and is put aside; then the usual one is in its place again.

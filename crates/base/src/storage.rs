@@ -140,6 +140,20 @@ impl StoragePolicy {
         chosen
     }
 
+    /// The media of `held` beyond those for so many replicas. Hadoop: `chooseExcess`.
+    pub fn types_too_many(&self, replication: usize, held: &[StorageType]) -> Vec<StorageType> {
+        let mut wanted = self.types_for(replication);
+        let mut excess = held.to_vec();
+        excess.retain(|kind| match wanted.iter().position(|other| other == kind) {
+            Some(at) => {
+                wanted.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        excess
+    }
+
     /// The media for the replicas that are still missing where some are on `held`, without those that are
     /// `unavailable`. May be fewer than are missing: then no medium is left that would do.
     pub fn types_missing(
@@ -241,6 +255,19 @@ mod tests {
         assert_eq!(hot.types_missing(3, &[Disk, Archive], &[Disk], false), [Archive]);
         assert_eq!(cold.types_missing(3, &[], &[Archive], false), []);
         assert_eq!(named("ALL_SSD").types_missing(3, &[], &[Ssd], true), [Disk, Disk, Disk]);
+    }
+
+    /// Cases of Hadoop's `TestBlockStoragePolicy`.
+    #[test]
+    fn what_is_too_much_is_on_media_that_the_policy_does_not_want() {
+        let (hot, cold, warm) = (named("HOT"), named("COLD"), named("WARM"));
+        assert_eq!(hot.types_too_many(3, &[Archive, Disk, Disk, Disk]), [Archive]);
+        assert_eq!(hot.types_too_many(3, &[Disk, Disk, Disk, Disk]), [Disk]);
+        assert_eq!(cold.types_too_many(3, &[Disk, Archive, Ssd]), [Disk, Ssd]);
+        assert_eq!(warm.types_too_many(3, &[Disk, Archive, Disk, Archive, Archive]), [Disk, Archive]);
+        assert_eq!(warm.types_too_many(1, &[Archive]), [Archive]);
+        assert_eq!(named("LAZY_PERSIST").types_too_many(1, &[RamDisk, Disk]), [RamDisk]);
+        assert_eq!(hot.types_too_many(2, &[]), []);
     }
 
     #[test]

@@ -263,6 +263,7 @@ impl BlockMap {
         self.newcomers.forget_block(id);
         self.redundancy.undecided.remove(id);
         self.redundancy.hints.forget(id);
+        self.satisfying.remove(id);
         self.arena.remove(slot);
     }
 

@@ -1,7 +1,7 @@
 //! Replicas beyond the number wanted: chosen, ordered to be deleted, and not yet gone.
 
 use crate::{broken::Broken, hints::Hint, map::BlockMap, newcomers::Trial, racks::Spread, words::BlockState};
-use base::BlockId;
+use base::{BlockId, StoragePolicy};
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Default)]
@@ -46,13 +46,19 @@ impl Excess {
 
 impl BlockMap {
     /// Chooses replicas that go until the wanted number is left, and orders their deletion. `hint` says whose
-    /// replica should go, if racks allow.
-    pub(crate) fn trim(&mut self, slot: u32, wanted: usize, hint: Option<Hint>) {
+    /// replica should go, if media and racks allow. Without a `policy` all replicas must be on one medium.
+    pub(crate) fn trim(
+        &mut self,
+        slot: u32,
+        wanted: usize,
+        hint: Option<Hint>,
+        policy: Option<&StoragePolicy>,
+    ) {
         let record = *self.arena.record(slot);
         assert_eq!(record.state(), BlockState::Complete, "only complete blocks lose superfluous replicas");
         let mut kept: Vec<u32> = self.places_in_service(slot);
         while kept.len() > wanted {
-            let goes = self.superfluous(&kept, hint);
+            let goes = self.superfluous(&kept, wanted, hint, policy);
             let before = self.spread_of(&kept);
             let place = kept.swap_remove(goes);
             if wanted > 1 && before == Spread::Several && self.spread_of(&kept) != Spread::Several {
@@ -93,9 +99,16 @@ impl BlockMap {
     }
 
     /// The replica of `kept` that should go. A doubted server's replica goes first, then a newcomer's. Of several, a replica goes that
+    /// is on a medium which the file's policy does not want, if racks allow. Of these, a replica goes that
     /// shares its rack with another one, if there is one: the hinted replica, else the replica on the server with the least room. The
     /// hinted replica may also be the last on its rack, if the replica that has come gives a rack in return. Returns its index in `kept`.
-    fn superfluous(&self, kept: &[u32], hint: Option<Hint>) -> usize {
+    fn superfluous(
+        &self,
+        kept: &[u32],
+        wanted: usize,
+        hint: Option<Hint>,
+        policy: Option<&StoragePolicy>,
+    ) -> usize {
         let rack = |place: u32| -> &Arc<str> { &self.servers.get(self.storages.get(place).server).face.rack };
         let shares_rack = |at: usize| kept.iter().filter(|other| rack(**other) == rack(kept[at])).count() > 1;
         let standing = |at: usize| match self.storages.get(kept[at]).trial {
@@ -104,7 +117,13 @@ impl BlockMap {
             _ => 1,
         };
         let lowest = (0..kept.len()).map(standing).min();
-        let goers: Vec<usize> = (0..kept.len()).filter(|at| Some(standing(*at)) == lowest).collect();
+        let mut goers: Vec<usize> = (0..kept.len()).filter(|at| Some(standing(*at)) == lowest).collect();
+        let unwanted = self.on_unwanted_media(kept, wanted, policy);
+        let racks_allow = |at: usize| wanted < 2 || shares_rack(at) || self.is_spread_without(kept, at);
+        let may_go_first = |at: &usize| unwanted.contains(at) && racks_allow(*at);
+        if goers.iter().any(may_go_first) {
+            goers.retain(may_go_first);
+        }
         let mut candidates: Vec<usize> = goers.iter().copied().filter(|at| shares_rack(*at)).collect();
         let server = |at: usize| self.storages.get(kept[at]).server;
         if let Some(hint) = hint
@@ -120,6 +139,13 @@ impl BlockMap {
         }
         let room = |at: &usize| self.servers.get(server(*at)).face.remaining;
         candidates.into_iter().min_by_key(room).expect("there are more replicas than wanted")
+    }
+
+    /// Whether the replicas are on several racks without the one at this index.
+    fn is_spread_without(&self, kept: &[u32], at: usize) -> bool {
+        let mut others = kept.to_vec();
+        others.swap_remove(at);
+        self.spread_of(&others) == Spread::Several
     }
 
     /// Too few replicas are left while some were about to be deleted: those whose server has not been told

@@ -11,7 +11,7 @@
 //!
 //! The methods of [`BlockMap`] are of five kinds:
 //! - **told by the namespace**: `add_block`, `commit`, `complete`, `reopen`, `set_pipeline`,
-//!   `set_replication`, `remove`, `set_unknown_replicas`;
+//!   `set_replication`, `remove`, `set_unknown_replicas`, `satisfy`;
 //! - **told by data servers**: `register`, `answer_heartbeat`, `begin_report` / `report_slice` / `finish_report`,
 //!   `incremental_report`, `report_bad` ;
 //! - **told by operators**: `order_admin_state`, and the settings of [`Config`];
@@ -39,6 +39,7 @@ mod consistency;
 mod construction;
 mod contested;
 mod edits;
+mod efforts;
 mod excess;
 mod full_report;
 mod held;
@@ -51,6 +52,7 @@ mod leadership;
 mod leaving;
 mod listing;
 mod map;
+mod media;
 mod membership;
 mod need;
 mod newcomers;
@@ -67,6 +69,7 @@ mod recovery;
 mod redundancy;
 mod replica;
 mod safe_mode;
+mod satisfy;
 mod seen;
 mod servers;
 mod service;
@@ -86,6 +89,7 @@ pub use broken::Broken;
 pub use broken::Rules;
 pub use config::{Config, SafeModeConfig};
 pub use contested::Contest;
+pub use efforts::Satisfied;
 pub use held::Amount;
 pub use leadership::{Claim, Leadership, Mandate, Obeyed};
 pub use listing::{Listed, Slice, Wanted};

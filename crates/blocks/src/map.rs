@@ -5,6 +5,7 @@ use crate::{
     config::Config,
     construction::Constructions,
     contested::Contested,
+    efforts::Satisfying,
     excess::Excess,
     hints::Hints,
     in_turn::InTurn,
@@ -34,6 +35,7 @@ pub struct BlockMap {
     pub(crate) servers: Servers,
     pub(crate) constructions: Constructions,
     pub(crate) redundancy: Redundancy,
+    pub(crate) satisfying: Satisfying,
     pub(crate) postponed: Postponed,
     pub(crate) unknown: Unknown,
     pub(crate) safe_mode: SafeMode,
@@ -71,7 +73,8 @@ pub(crate) struct Redundancy {
     pub pending: Pending,
     pub corrupt: Corrupt,
     pub excess: Excess,
-    /// Too many replicas, but one is on a storage whose contents are not surely known: looked at again.
+    /// Too many replicas, but one is on a storage whose contents are not surely known, or they are on several media: looked at
+    /// again with the next tick, which knows the policies.
     pub undecided: InTurn,
     /// Which replicas should go where there are too many, because others were moved.
     pub hints: Hints,
@@ -105,6 +108,7 @@ impl BlockMap {
             servers: Servers::default(),
             constructions: Constructions::default(),
             redundancy: Redundancy::default(),
+            satisfying: Satisfying::default(),
             postponed: Postponed::new(config.max_postponed),
             unknown: Unknown::new(config.max_held),
             safe_mode: SafeMode::new(config.safe_mode),

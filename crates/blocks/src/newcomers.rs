@@ -266,6 +266,7 @@ impl BlockMap {
             excluded,
             favoured: Vec::new(),
             existing: Vec::new(),
+            only: None,
             policy: StoragePolicy::in_force(0),
             avoided_rack: None,
             is_new_block: false,

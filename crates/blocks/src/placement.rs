@@ -50,6 +50,8 @@ pub struct Wish {
     /// Places that the block has already.
     pub existing: Vec<u32>,
     pub policy: &'static StoragePolicy,
+    /// The media on which replicas may go, one each, if not those of the policy. There are no fallbacks.
+    pub only: Option<Vec<StorageType>>,
     /// The number of a rack that has enough replicas.
     pub avoided_rack: Option<u32>,
     /// A block that is being written, not a copy of one that is there.
@@ -82,6 +84,8 @@ impl BlockMap {
         let mut excluded: Vec<u32> =
             placement.excluded.iter().filter_map(|uuid| self.servers.find(uuid)).collect();
         excluded.extend(placement.existing.iter().filter_map(|at| self.servers.find(at.server.uuid())));
+        // Another server for a pipeline that has lost one takes the fallbacks of copies, as in HDFS.
+        let is_new_block = existing.is_empty();
         let mut wish = Wish {
             block: None,
             // A server takes one replica: what is asked for beyond that must cost nothing, whatever the number.
@@ -95,8 +99,9 @@ impl BlockMap {
             favoured: placement.favoured.iter().filter_map(|name| self.server_named(name)).collect(),
             existing,
             policy: StoragePolicy::in_force(placement.storage_policy),
+            only: None,
             avoided_rack: None,
-            is_new_block: true,
+            is_new_block,
         };
         if placement.avoid_writer
             && let Some((own, _)) = &mut wish.writer
@@ -155,13 +160,19 @@ impl BlockMap {
 
     /// The media of the replicas that are missing beside those chosen so far.
     fn needed(&self, wish: &Wish, chosen: &[u32], unavailable: &[StorageType]) -> Vec<StorageType> {
+        if let Some(only) = &wish.only {
+            let mut needed = only.clone();
+            for medium in chosen.iter().map(|place| self.medium(*place)) {
+                if let Some(at) = needed.iter().position(|kind| *kind == medium) {
+                    needed.remove(at);
+                }
+            }
+            needed.retain(|kind| !unavailable.contains(kind));
+            return needed;
+        }
         let held: Vec<_> = wish.existing.iter().chain(chosen).map(|place| self.medium(*place)).collect();
         let total = wish.count + wish.existing.len();
         wish.policy.types_missing(total, &held, unavailable, wish.is_new_block)
-    }
-
-    fn medium(&self, place: u32) -> StorageType {
-        self.storages.get(place).report.storage_type
     }
 
     fn limits(&self, wish: &Wish, strict: bool, now: Moment, needed: Vec<StorageType>) -> Limits {
@@ -293,12 +304,17 @@ impl BlockMap {
         now.ms_since(face.last_heartbeat) > self.config.stale_interval_ms
     }
 
-    /// Nothing is written to RAM disks and provided storages, whatever a policy says.
     fn fits(&self, place: u32, wish: &Wish, limits: &Limits) -> bool {
         let medium = self.medium(place);
-        !matches!(medium, StorageType::RamDisk | StorageType::Provided)
-            && limits.needed.contains(&medium)
-            && self.storages.get(place).can_take(wish.block_size)
+        limits.needed.contains(&medium) && self.may_take(place, medium, wish.block_size)
+    }
+
+    /// Whether the storage is of this medium and has room for a block of this many bytes. Nothing is written to RAM disks and provided
+    /// storages, whatever a policy says.
+    pub(crate) fn may_take(&self, place: u32, medium: StorageType, block_size: u64) -> bool {
+        self.medium(place) == medium
+            && !matches!(medium, StorageType::RamDisk | StorageType::Provided)
+            && self.storages.get(place).can_take(block_size)
     }
 
     /// One of the server's storages with room, of the first medium needed that it has.

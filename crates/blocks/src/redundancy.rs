@@ -45,6 +45,8 @@ pub struct Count {
     pub stale: bool,
     /// The racks of the live replicas, and of good ones in maintenance.
     pub spread: Spread,
+    /// A replica in service may just be moving within its server.
+    pub moving: bool,
     /// A replica in service is on a newcomer that may still show that it stores it.
     pub on_trial: bool,
 }
@@ -58,13 +60,13 @@ impl Count {
     /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
     /// that may be made up, or gone.
     pub fn is_surely_enough(&self, wanted: usize) -> bool {
-        self.proved >= wanted && !self.stale && !self.on_trial
+        self.proved >= wanted && !self.stale && !self.moving && !self.on_trial
     }
 
     /// Two good replicas are surely there: that is enough to make room for a third one by deleting a damaged one. A false alarm must not
     /// cost the last copies.
     fn may_make_room(&self) -> bool {
-        self.proved >= 2 && !self.stale
+        self.proved >= 2 && !self.stale && !self.moving
     }
 }
 
@@ -83,6 +85,7 @@ impl BlockMap {
             };
             // Only replicas in service are counted on, and only they are chosen to go.
             count.stale |= storage.stale && state.is_in_service();
+            count.moving |= self.satisfying.may_have_moved(id, place) && state.is_in_service();
             count.on_trial |= storage.trial == Trial::Open && state.is_in_service();
             count.is_on_leaving |= storage.admin_state.is_leaving();
             if self.redundancy.corrupt.contains(id, place) {
@@ -134,6 +137,11 @@ impl BlockMap {
     /// Something about the block changed: queues it, or takes it from the queue, or deletes what is too
     /// much. Does nothing while nothing may be commanded; all blocks are looked at when that ends.
     pub(crate) fn evaluate(&mut self, slot: u32) {
+        self.evaluate_by(slot, None);
+    }
+
+    /// Like [`Self::evaluate`], where the policy of the block's file may be known.
+    fn evaluate_by(&mut self, slot: u32, policy: Option<&StoragePolicy>) {
         if !self.may_command() {
             return;
         }
@@ -160,14 +168,17 @@ impl BlockMap {
             self.redundancy.hints.forget(id);
             return;
         }
-        if !count.is_surely_enough(wanted) || self.awaits_proof(id) {
+        let awaits_policy = policy.is_none()
+            && count.live > wanted
+            && self.is_on_several_media(&self.places_in_service(slot));
+        if !count.is_surely_enough(wanted) || self.awaits_proof(id) || awaits_policy {
             self.redundancy.undecided.insert(id);
             self.redundancy.hints.keep(id);
             return;
         }
         self.delete_corrupt(slot);
         let hint = self.redundancy.hints.take(id);
-        self.trim(slot, wanted, hint);
+        self.trim(slot, wanted, hint, policy);
     }
 
     fn enqueue(&mut self, slot: u32, priority: Priority) {
@@ -211,7 +222,10 @@ impl BlockMap {
         if self.may_command() {
             for id in self.redundancy.undecided.next(UNDECIDED_PER_TICK) {
                 self.redundancy.undecided.remove(id);
-                self.evaluate_id(id);
+                if let Some(slot) = self.arena.find(id) {
+                    let policy = policy_of(self.arena.record(slot).inode());
+                    self.evaluate_by(slot, Some(StoragePolicy::in_force(policy)));
+                }
             }
         }
         let LastAllocated { id, stamp, .. } = self.last_allocated;
@@ -224,6 +238,7 @@ impl BlockMap {
         if self.may_command() && !self.is_in_grace() {
             self.try_newcomers(now);
             self.order_copies(now, policy_of);
+            self.satisfy_policies(now, policy_of);
         }
         if now.ms_since(self.last_promise_roll) >= PROMISE_ROLL_MS {
             self.last_promise_roll = now;
@@ -271,6 +286,7 @@ impl BlockMap {
             favoured: Vec::new(),
             existing: self.places_in_service(slot),
             policy: StoragePolicy::in_force(policy_of(self.arena.record(slot).inode())),
+            only: None,
             is_new_block: false,
         };
         let targets = self.choose(wish, now);
@@ -278,12 +294,17 @@ impl BlockMap {
             self.ask_where_in_doubt(id);
             return self.make_room_by_deleting_corrupt(slot);
         }
+        self.give_order(id, source, targets, now);
+        self.evaluate(slot);
+    }
+
+    /// The source is to copy the block to these storages, and they are awaited.
+    pub(crate) fn give_order(&mut self, id: BlockId, source: u32, targets: Vec<u32>, now: Moment) {
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
         let deadline = now.plus_ms(self.config.pending_timeout_ms);
         self.note_copy(id, source, &servers, deadline);
         self.redundancy.pending.add(id, servers, deadline);
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
-        self.evaluate(slot);
     }
 
     /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that two good ones remain.
@@ -302,7 +323,7 @@ impl BlockMap {
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer,
     /// or a server that may be switched off at any moment, only if there is no other.
-    fn source(&mut self, slot: u32) -> Option<u32> {
+    pub(crate) fn source(&mut self, slot: u32) -> Option<u32> {
         let id = self.arena.record(slot).id();
         let mut places: Vec<u32> = self.arena.places(slot).as_slice().to_vec();
         places.retain(|place| {
@@ -312,10 +333,7 @@ impl BlockMap {
                 && !self.redundancy.corrupt.contains(id, *place)
         });
         self.random.shuffle(&mut places);
-        let busy = |server: &u32| {
-            let server = self.servers.get(*server);
-            server.orders.len() + server.face.transfers_in_progress as usize
-        };
+        let busy = |server: &u32| self.transfers_of(*server);
         let is_newcomer = |server: &u32| self.servers.get(*server).trial != Trial::Passed;
         let may_be_off = |server: &u32| {
             let state = self.servers.get(*server).face.admin_state;
@@ -323,7 +341,18 @@ impl BlockMap {
         };
         let servers = places.iter().map(|place| self.storages.get(*place).server);
         servers
-            .filter(|server| busy(server) < self.config.max_transfers_per_server)
+            .filter(|server| !self.is_busy(*server))
             .min_by_key(|server| (is_newcomer(server), may_be_off(server), busy(server)))
+    }
+
+    /// The copies that a server sends, and those that it is about to be told to send.
+    fn transfers_of(&self, server: u32) -> usize {
+        let server = self.servers.get(server);
+        server.orders.len() + server.face.transfers_in_progress as usize
+    }
+
+    /// Whether the server may not be told to send another copy.
+    pub(crate) fn is_busy(&self, server: u32) -> bool {
+        self.transfers_of(server) >= self.config.max_transfers_per_server
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers for getFsStats, getDatanodeReport and metrics.
 
 use crate::{
+    efforts::Satisfied,
     held::Amount,
     map::BlockMap,
     newcomers::Trial,
@@ -49,6 +50,10 @@ pub struct Stats {
     pub pending_transfers: u64,
     pub pending_deletions: u64,
     pub excess: u64,
+    /// Blocks that are to be moved to the media of their files' policies.
+    pub unsatisfied: u64,
+    /// The outcomes of such moves since the start.
+    pub satisfied: Satisfied,
     /// Rows that wait for the namespace.
     pub postponed: u64,
     pub live_servers: u64,
@@ -123,6 +128,8 @@ impl BlockMap {
             missing_with_replication_one: self.lost_with_replication_one(),
             pending_transfers: self.redundancy.pending.len() as u64,
             excess: self.redundancy.excess.len() as u64,
+            unsatisfied: self.unsatisfied() as u64,
+            satisfied: self.satisfied(),
             postponed: self.postponed.len() as u64,
             dropped_rows: self.counts.dropped_rows,
             future_bytes: self.counts.future_bytes,

@@ -145,6 +145,7 @@ impl BlockMap {
         self.mark_ordered();
         self.redundancy.undecided.clear();
         self.redundancy.hints.clear();
+        self.satisfying.clear();
         self.constructions.forget_recoveries();
         self.forget_held();
     }

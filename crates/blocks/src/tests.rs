@@ -22,6 +22,7 @@ mod policies;
 mod random;
 mod random_orders;
 mod reconsidered;
+mod satisfying;
 mod spread;
 mod spread_attacked;
 mod standby;

@@ -291,6 +291,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("admin storage-policies get", &["clover admin storage-policies get /data"]),
     ("admin storage-policies set", &["clover admin storage-policies set /data COLD"]),
     ("admin storage-policies unset", &["clover admin storage-policies unset /data"]),
+    ("admin storage-policies satisfy", &["clover admin storage-policies satisfy /data"]),
     (
         "client-config",
         &[

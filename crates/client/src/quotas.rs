@@ -137,6 +137,18 @@ impl FileSystem {
         })
     }
 
+    /// Has the replicas of a file, or of all files below a directory, moved to the media of their storage policies. Returns when that is noted, not
+    /// when it is done: until then the path has the extended attribute `user.hdfs.sps`.
+    ///
+    /// # Errors
+    /// There is no such path, this user may not write it, it is a directory that waits already, or the server does not do that. Or the call
+    /// fails: see [`FileSystem::call`].
+    pub async fn satisfy_storage_policy(&self, path: &str) -> Result<()> {
+        let request = hdfs::SatisfyStoragePolicyRequestProto { src: path.to_owned() };
+        let _: hdfs::SatisfyStoragePolicyResponseProto = self.call("satisfyStoragePolicy", &request).await?;
+        Ok(())
+    }
+
     /// Sets the storage policy of a file or directory, or with `None` lets that of its directory hold.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ pub mod recovery;
 mod refusal;
 pub mod reporter;
 pub mod server;
+mod shift;
 pub mod short_circuit;
 pub mod state;
 pub mod transfer;

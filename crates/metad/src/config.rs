@@ -21,6 +21,9 @@ pub struct MetaConfig {
     pub limits: Limits,
     pub defaults: FileDefaults,
     pub blocks: blocks::Config,
+    /// Whether replicas are moved to the media of their policies where a client asks for it (`satisfyStoragePolicy`). If not, such calls
+    /// are refused.
+    pub satisfies_policies: bool,
     /// How long a `complete` waits for the report of the last block before it answers "not yet". A stock
     /// client then sleeps 400 ms and more, so a moment spent here is well spent; longer than this, a data
     /// server is in trouble and the client had better know.
@@ -57,6 +60,7 @@ impl MetaConfig {
             limits: Limits::default(),
             defaults: FileDefaults::default(),
             blocks: blocks::Config::default(),
+            satisfies_policies: true,
             complete_wait_ms: 200,
             edits_per_image: 1_000_000,
             image_period_ms: 3_600_000,

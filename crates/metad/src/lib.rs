@@ -47,6 +47,7 @@ mod refresh_protocols;
 mod renew;
 mod repair;
 mod run;
+mod satisfier;
 mod scrub;
 mod server;
 mod settle;

@@ -168,9 +168,10 @@ impl std::fmt::Debug for Numbers {
 impl Collector for Numbers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let older = &self.core.partition.older_answers;
-        let (counts, memory, retry_window_ms) = {
+        let (counts, memory, retry_window_ms, waiting_for_policies) = {
             let tree = self.core.partition.tree();
-            (tree.namespace.counts(), tree.namespace.memory(), older.window_ms(&tree.namespace))
+            let ns = &tree.namespace;
+            (ns.counts(), ns.memory(), older.window_ms(ns), ns.waiting_for_policies() as u64)
         };
         let (stats, safe_mode, block_map_bytes) = {
             let blocks = self.core.partition.blocks.lock();
@@ -183,7 +184,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 31] = [
+        let gauges: [Line; 33] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -271,6 +272,16 @@ impl Collector for Numbers {
                 stats.skipped.replicas,
             ),
             ("clover_transfers_pending", "Copies under way between data servers", stats.pending_transfers),
+            (
+                "clover_policies_to_satisfy",
+                "Files and directories whose replicas are to be moved to the media of their storage policies",
+                waiting_for_policies,
+            ),
+            (
+                "clover_blocks_to_satisfy",
+                "Blocks of them that are being looked at or moved now",
+                stats.unsatisfied,
+            ),
         ];
         self::gauges(&mut encoder, &gauges)?;
         counters(
@@ -280,6 +291,21 @@ impl Collector for Numbers {
                     "clover_retry_cache_journal_reads",
                     "Calls that were looked for in the journal, since they may be repeated ones",
                     older.looked_up(),
+                ),
+                (
+                    "clover_policy_blocks_satisfied",
+                    "Blocks that were asked for and are on the media of their policies, or are gone",
+                    stats.satisfied.done,
+                ),
+                (
+                    "clover_policy_blocks_given_up",
+                    "Blocks that were asked for and could not be moved",
+                    stats.satisfied.given_up,
+                ),
+                (
+                    "clover_policy_moves",
+                    "Moves that were ordered for storage policies",
+                    stats.satisfied.orders,
                 ),
                 ("clover_retry_cache_journal_answers", "Of them, those that were", older.answered()),
             ],

@@ -47,6 +47,17 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((_, reply)) = decode::<p::IsRollingUpgradeRequestProto>(&call, reply) else { return };
             reply.ok(&p::IsRollingUpgradeResponseProto { is_rolling_upgrade: false });
         }
+        // Hadoop's satisfier outside is told that there is nothing to do: the server itself does it.
+        "getNextSPSPath" => {
+            let Some((_, reply)) = decode::<p::GetNextSpsPathRequestProto>(&call, reply) else { return };
+            match core.config.satisfies_policies {
+                true => reply.ok(&p::GetNextSpsPathResponseProto { sps_path: None }),
+                false => reply.fs_error(&FsError::Io(
+                    "SPS service mode is NONE, so external SPS service is not allowed to fetch the path Ids"
+                        .into(),
+                )),
+            }
+        }
         method => reply
             .fs_error(&FsError::Unsupported(format!("{method} is not built yet in this version of Clover."))),
     }

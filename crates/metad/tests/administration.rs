@@ -9,7 +9,7 @@ use proto::{
     common as c,
     exception::{
         ACCESS_CONTROL, AUTHORIZATION, FILE_NOT_FOUND, ILLEGAL_ARGUMENT, INVALID_REQUEST, INVALID_TOKEN, IO,
-        JAVA_ILLEGAL_ARGUMENT, NO_EC_POLICY_SET, SAFE_MODE, UNSUPPORTED_ACTION, UNSUPPORTED_OPERATION,
+        JAVA_ILLEGAL_ARGUMENT, NO_EC_POLICY_SET, SAFE_MODE, UNSUPPORTED_OPERATION,
     },
     hdfs as p, protocol,
 };
@@ -256,11 +256,6 @@ async fn orders_of_dfsadmin() {
     let fast = p::SetBalancerBandwidthRequestProto { bandwidth: i64::MAX };
     let text = "Bandwidth should not exceed maximum limit 1099511627776 bytes per second";
     assert_refused(&files, "setBalancerBandwidth", &fast, JAVA_ILLEGAL_ARGUMENT, text).await;
-    let satisfy = p::SatisfyStoragePolicyRequestProto { src: "/d".into() };
-    let (class, message) = refused(&files, "satisfyStoragePolicy", &satisfy).await;
-    assert_eq!(class, UNSUPPORTED_ACTION);
-    assert!(message.starts_with("Cannot request to satisfy storage policy when"), "{message}");
-
     let bob = connect(&cluster, protocol::CLIENT_NAMENODE, "bob");
     for method in ["rollEdits", "refreshNodes", "finalizeUpgrade", "getCurrentEditLogTxid"] {
         let (class, message) = refused(&bob, method, &p::RollEditsRequestProto {}).await;

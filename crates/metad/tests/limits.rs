@@ -129,12 +129,6 @@ async fn storage_policies_are_listed_set_and_shown() {
     let answer: Result<p::SetStoragePolicyResponseProto, _> =
         client.call("setStoragePolicy", &set("TEPID")).await;
     assert_eq!(refusal(answer).1, "Cannot find a block policy with the name TEPID");
-    let satisfy = p::SatisfyStoragePolicyRequestProto { src: "/d".into() };
-    let answer: Result<p::SatisfyStoragePolicyResponseProto, _> =
-        client.call("satisfyStoragePolicy", &satisfy).await;
-    let (class, message) = refusal(answer);
-    assert_eq!(class, "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException");
-    assert!(message.contains("has been disabled by admin"), "{message}");
     cluster.stop(1).await;
     cluster.restart(1).await;
     let client = cluster.client(1);

@@ -4,6 +4,7 @@
 use crate::{
     BlockChange, Namespace,
     acl::Acl,
+    ops::satisfy_storage_policy,
     outbox::Order,
     store::block_list::block_digest,
     store::{
@@ -113,6 +114,11 @@ impl Namespace {
             let inode = ns.tree.inodes.get_mut(handle);
             let id = inode.id();
             inode.set_flag(XATTRS, xattrs.is_some());
+            if xattrs.as_ref().is_some_and(|xattrs| satisfy_storage_policy::is_noted(xattrs)) {
+                ns.satisfying.insert(id);
+            } else {
+                ns.satisfying.remove(&id);
+            }
             ns.xattr_bytes += xattrs.as_ref().map_or(0, |xattrs| xattrs.bytes());
             let before = match xattrs {
                 Some(xattrs) => ns.tree.xattrs.insert(id, xattrs),
@@ -228,6 +234,7 @@ impl Namespace {
         if self.tree.inode(handle).has(XATTRS) {
             let xattrs = self.tree.xattrs.remove(&id);
             self.xattr_bytes -= xattrs.map_or(0, |xattrs| xattrs.bytes());
+            self.satisfying.remove(&id);
         }
         self.index.remove(id, handle);
         self.names.release(&mut self.tree.names, name, length);

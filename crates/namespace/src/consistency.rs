@@ -3,6 +3,7 @@
 use crate::{
     Namespace,
     exports::export_digest,
+    ops::satisfy_storage_policy,
     snapshots::{AFTER_ALL, Snapshots},
     store::block_list::block_digest,
     store::{
@@ -34,6 +35,7 @@ struct Walked {
     open_blocks: BTreeMap<BlockId, InodeId>,
     truncations: BTreeSet<InodeId>,
     xattrs: usize,
+    satisfying: BTreeSet<InodeId>,
 }
 
 impl Namespace {
@@ -85,6 +87,7 @@ impl Namespace {
         hold(walked.open_blocks == self.open_blocks, || "the blocks being written are others".into())?;
         hold(walked.truncations == self.truncations, || "the files being truncated are others".into())?;
         hold(walked.xattrs == tree.xattrs.len(), || "extended attributes are nobody's".into())?;
+        hold(walked.satisfying == self.satisfying, || "other inodes wait for their policies".into())?;
         hold(walked.quotas == tree.quotas.len(), || "a quota is nobody's".into())?;
         hold(walked.shares == tree.shares.len(), || "a share belongs to no quota".into())?;
         let has_policy = |(handle, _): &(&u32, &u32)| tree.attributes.get(**handle).storage_policy != 0;
@@ -157,6 +160,9 @@ impl Walked {
         self.born += usize::from(inode.has(BORN));
         self.snapshottable += usize::from(inode.has(SNAPSHOTTABLE));
         self.xattrs += usize::from(tree.xattrs_of(handle).is_some());
+        if tree.xattrs_of(handle).is_some_and(|xattrs| satisfy_storage_policy::is_noted(xattrs)) {
+            self.satisfying.insert(inode.id());
+        }
         if let Some(quota) = tree.quotas.get(&inode.id()) {
             self.sum = self.sum.wrapping_add(quota.digest(inode.id()));
             self.quotas += 1;

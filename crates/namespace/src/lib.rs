@@ -72,6 +72,7 @@ mod reply;
 mod reserved;
 mod resolve;
 mod retry;
+pub mod satisfying;
 pub mod shares;
 mod slots;
 mod snapshot_id;

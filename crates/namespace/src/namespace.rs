@@ -36,6 +36,8 @@ pub struct Namespace {
     pub(crate) open_blocks: BTreeMap<BlockId, InodeId>,
     /// The files that are being truncated inside their last block.
     pub(crate) truncations: BTreeSet<InodeId>,
+    /// The files and directories with the note of [`crate::ops::satisfy_storage_policy`].
+    pub(crate) satisfying: BTreeSet<InodeId>,
     /// The inodes that the edit being applied preserves; see [`crate::preserve`].
     pub(crate) preserving: Vec<(InodeId, SnapshotId)>,
     /// What the edit being applied has other groups do; see [`crate::outbox`].
@@ -205,6 +207,7 @@ impl Namespace {
             leases: BTreeMap::new(),
             open_blocks: BTreeMap::new(),
             truncations: BTreeSet::new(),
+            satisfying: BTreeSet::new(),
             preserving: Vec::new(),
             orders: BTreeMap::new(),
             keeping: Vec::new(),

@@ -51,6 +51,7 @@ pub mod release_lease;
 pub mod rename;
 pub mod rename2;
 pub mod rename_snapshot;
+pub mod satisfy_storage_policy;
 pub mod set_acl;
 pub mod set_erasure_coding;
 pub mod set_owner;
@@ -155,6 +156,7 @@ requests! {
     SetErasureCoding(set_erasure_coding::Request),
     UnsetErasureCoding(set_erasure_coding::Removal),
     SetStoragePolicy(set_storage_policy::Request),
+    SatisfyStoragePolicy(satisfy_storage_policy::Request),
     SetQuota(set_quota::Request),
     AllowSnapshot(allow_snapshot::Request),
     DisallowSnapshot(allow_snapshot::Disallowing),

@@ -215,7 +215,7 @@ pub const METHODS: &[Method] = &[
     row("restoreFailedStorage", Administration, Every, NoPath, NOT_LOGGED),
     row("rollEdits", Administration, Every, NoPath, logged("rollEditLog", Nothing, Allowed)),
     row("rollingUpgrade", Administration, Every, NoPath, NOT_LOGGED),
-    row("satisfyStoragePolicy", Edit, Home, One, NOT_LOGGED),
+    row("satisfyStoragePolicy", Edit, Home, One, logged("satisfyStoragePolicy", Source, Allowed)),
     row("saveNamespace", Administration, Every, NoPath, logged("saveNamespace", Nothing, Allowed)),
     row("setAcl", Edit, Home, One, logged("setAcl", Source, Allowed)),
     row("setBalancerBandwidth", Administration, Every, NoPath, logged("setBalancerBandwidth", Nothing, Allowed)),

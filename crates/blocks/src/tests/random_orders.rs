@@ -4,6 +4,7 @@
 
 mod flapping;
 mod leaving;
+mod media;
 mod nodes;
 
 use self::nodes::{Message, Node};
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const SERVERS: u16 = 4;
 const BLOCKS: u64 = 4;
+
+const COLD: u8 = 2;
+const WARM: u8 = 5;
 
 #[derive(Clone, Copy)]
 struct Mode {
@@ -41,6 +45,8 @@ struct Mode {
     safe: bool,
     /// Servers change their racks.
     flapping: bool,
+    /// The second storage of each server is another medium, and the policy of the blocks' file changes.
+    media: bool,
 }
 
 struct Run {
@@ -50,6 +56,10 @@ struct Run {
     random: Random,
     mode: Mode,
     epoch: u64,
+    /// The policy of the file that all blocks belong to.
+    policy: u8,
+    /// Servers carry out each order.
+    is_calm: bool,
     log: Vec<String>,
 }
 
@@ -72,6 +82,8 @@ impl Run {
             random: Random::new(seed),
             mode,
             epoch: 1,
+            policy: 0,
+            is_calm: false,
             log: Vec::new(),
             cluster,
         };
@@ -154,12 +166,24 @@ impl Run {
             22 if self.mode.rot => self.rot(server, id),
             23 if self.mode.admin => self.order(server),
             24 if self.mode.balancing => self.balance(server, id),
+            _ if self.mode.media && self.random.below(4) == 0 => {
+                self.log.push(format!("{id} is to be on the media of its policy"));
+                self.cluster.map.satisfy(&[BlockId(id)], self.cluster.now);
+            }
             _ => self.time_passes(100),
         }
         self.check();
     }
 
     fn time_passes(&mut self, ms: u64) {
+        if self.mode.media && self.random.below(8) == 0 {
+            self.policy = [0, COLD, WARM][self.random.below(3)];
+            self.log.push(format!("the policy is {} now", self.policy));
+        }
+        self.time_goes_on(ms);
+    }
+
+    fn time_goes_on(&mut self, ms: u64) {
         // Nobody is taken for dead: what is known of rotten bytes would be forgotten, as in HDFS.
         for server in 1..=SERVERS {
             let heartbeat = self.beat(server);
@@ -168,7 +192,7 @@ impl Run {
             }
         }
         self.cluster.now = self.cluster.now.plus_ms(ms);
-        self.cluster.map.tick(self.cluster.now, &|_| 0);
+        self.cluster.map.tick(self.cluster.now, &|_| self.policy);
         self.check_those_that_left();
         while self.random.below(3) > 0 && self.cluster.map.sweep(2, self.cluster.now) {}
     }
@@ -277,6 +301,9 @@ impl Run {
             self.time_passes(500);
             while self.cluster.map.sweep(10, self.cluster.now) {}
         }
+        if self.mode.media {
+            self.settle_media();
+        }
         for id in 1..=BLOCKS {
             let wanted = usize::from(self.wanted[&id]).min(usize::from(SERVERS));
             let sure = self.sure(id);
@@ -339,6 +366,7 @@ const SIMPLE: Mode = Mode {
     many: false,
     safe: false,
     flapping: false,
+    media: false,
 };
 
 #[test]

@@ -43,6 +43,13 @@ enum Command {
         /// The file or directory.
         path: String,
     },
+    /// Have the copies of a file, or of all files below a directory, moved to the media that their policies want. The metadata server does it after
+    /// this command has ended; as long as it is at it, the path has the attribute `user.hdfs.sps`.
+    #[command(visible_alias = "satisfyStoragePolicy")]
+    Satisfy {
+        /// The file or directory.
+        path: String,
+    },
 }
 
 pub fn run(target: &Target, args: Args) -> anyhow::Result<ExitCode> {
@@ -58,6 +65,11 @@ pub fn run(target: &Target, args: Args) -> anyhow::Result<ExitCode> {
             let item = shell.locate(&path)?;
             item.fs.set_storage_policy(&item.path, None).await?;
             shell.say(format!("Unset storage policy from {path}"))
+        }
+        Command::Satisfy { path } => {
+            let item = shell.locate(&path)?;
+            item.fs.satisfy_storage_policy(&item.path).await?;
+            shell.say(format!("Scheduled blocks to move based on the current storage policy on {path}"))
         }
     })
 }

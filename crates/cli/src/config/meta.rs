@@ -44,6 +44,8 @@ pub const KEYS: &[Key] = &[
         help: "Attributes of the namespaces user and trusted that one file may have." },
     Key { name: "max_xattr_size", hadoop: Some(("dfs.namenode.fs-limits.max-xattr-size", Same)), kind: Bytes { min: 1, max: 32_768 }, default: "16384",
         help: "Bytes of an attribute's name and value together." },
+    Key { name: "storage_policy_satisfier", hadoop: Some(("dfs.storage.policy.satisfier.mode", Same)), kind: Text, default: "internal",
+        help: "Whether `hdfs storagepolicies -satisfyStoragePolicy` has replicas moved. `internal`: the active metadata server does it; so with Hadoop's `external`, for which no further process is needed here. `none`: it is refused." },
     Key { name: "protected_directories", hadoop: Some(("fs.protected.directories", Same)), kind: Text, default: "",
         help: "Directories that nobody deletes or renames unless they are empty, with commas between." },
     Key { name: "protected_subdirectories", hadoop: Some(("dfs.protected.subdirectories.enable", Same)), kind: Bool, default: "false",
@@ -224,6 +226,11 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         },
         ..blocks::Config::default()
     };
+    let satisfies_policies = match settings.text("storage_policy_satisfier").to_ascii_lowercase().as_str() {
+        "internal" | "external" => true,
+        "none" => false,
+        other => bail!("storage_policy_satisfier is {other:?}: write internal, external or none"),
+    };
     let overrides = settings.text("group_overrides");
     let Some(overrides) = UserGroupsConfig::parse_overrides(overrides) else {
         bail!("group_overrides is {overrides:?}: write user=group,group;user=;...");
@@ -235,6 +242,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         limits,
         defaults,
         blocks,
+        satisfies_policies,
         complete_wait_ms: settings.number("complete_wait_ms"),
         edits_per_image: settings.number("edits_per_image"),
         image_period_ms: settings.number("image_period_ms"),

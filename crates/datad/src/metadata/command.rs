@@ -1,7 +1,7 @@
 //! Carries out the orders of a metadata server.
 
 use super::actor::{Actor, Failure, Session};
-use crate::{convert, pool::Pool, recovery, transfer};
+use crate::{convert, pool::Pool, recovery, shift, transfer};
 use blocks::Mandate;
 use proto::hdfs::datanode::{
     BlockCommandProto, DatanodeCommandProto, block_command_proto::Action, datanode_command_proto::Type,
@@ -91,15 +91,16 @@ impl Actor {
                     let targets = command.targets.get(index).map_or(&[][..], |infos| &infos.datanodes);
                     let storages = command.target_storage_uuids.get(index);
                     let types = command.target_storage_types.get(index);
-                    transfer::start(
-                        &self.state,
-                        transfer::Order {
-                            block,
-                            targets: targets.to_vec(),
-                            storage_ids: storages.map(|ids| ids.storage_uuids.clone()).unwrap_or_default(),
-                            storage_types: types.map(|types| types.storage_types.clone()).unwrap_or_default(),
-                        },
-                    );
+                    let order = transfer::Order {
+                        block,
+                        targets: targets.to_vec(),
+                        storage_ids: storages.map(|ids| ids.storage_uuids.clone()).unwrap_or_default(),
+                        storage_types: types.map(|types| types.storage_types.clone()).unwrap_or_default(),
+                    };
+                    match shift::is_within(&self.state, &order) {
+                        true => shift::start(&self.state, order),
+                        false => transfer::start(&self.state, order),
+                    }
                 }
             }
             // Above: it is about no pool.

@@ -12,7 +12,7 @@ use super::{
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX},
 };
-use crate::{pool::Pool, state::State};
+use crate::{pool::Pool, shift::shift, state::State};
 use base::{ExtendedBlock, StorageType};
 use blockstore::{NewReplica, ReplicaWriter, StoreError};
 use bytes::BytesMut;
@@ -107,7 +107,10 @@ async fn carry_out(
 ) -> Result<(), Refusal> {
     let work = async {
         match moved.is_within(state) {
-            true => shift(state, pool, moved).await,
+            true => {
+                let shifted = shift(state, pool, &moved.block, moved.storage_type).await;
+                Ok(shifted.map_err(|error| Refusal::error(error.to_string()))??)
+            }
             false => fetch(state, pool, moved).await,
         }
     };
@@ -123,20 +126,6 @@ async fn carry_out(
             }
         }
     }
-}
-
-/// Moves the replica from one volume of this server to another.
-async fn shift(state: &Arc<State>, pool: &Arc<Pool>, moved: &Arc<Move>) -> Result<(), Refusal> {
-    let (pool, moved, moves) = (pool.clone(), moved.clone(), state.moves.clone());
-    // The metadata server is told by the thread that moves: it goes on when the balancer is gone.
-    let work = move || {
-        let storage_id = pool.store.move_to_type(&moved.block, moved.storage_type)?;
-        let facts = pool.store.facts(&pool.id, moved.block.block.id)?;
-        pool.reporter.notify_received(&storage_id, facts.block, None);
-        moves.shifted.fetch_add(1, Ordering::Relaxed);
-        Ok::<(), StoreError>(())
-    };
-    Ok(state.apart(move |_| work()).await.map_err(|error| Refusal::error(error.to_string()))??)
 }
 
 /// Receives the replica from the proxy.

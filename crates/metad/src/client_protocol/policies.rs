@@ -36,14 +36,18 @@ pub fn get_storage_policies(_: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::GetStoragePoliciesResponseProto { policies });
 }
 
-/// Answers as HDFS does if its satisfier does not run, which is its default.
-pub fn satisfy_storage_policy(_: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::SatisfyStoragePolicyRequestProto>(&call, reply) else { return };
-    reply.fs_error(&FsError::UnsupportedAction(
-        "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by \
-         admin. Seek for an admin help to enable it or use Mover tool."
-            .into(),
-    ));
+/// The note is all that a client waits for; `crate::satisfier` does the rest.
+pub fn satisfy_storage_policy(core: &Arc<Core>, call: Call, reply: Replier) {
+    let Some((request, reply)) = decode::<p::SatisfyStoragePolicyRequestProto>(&call, reply) else { return };
+    if !core.config.satisfies_policies {
+        return reply.fs_error(&FsError::UnsupportedAction(
+            "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by \
+             admin. Seek for an admin help to enable it or use Mover tool."
+                .into(),
+        ));
+    }
+    let request = ops::satisfy_storage_policy::Request { path: request.src };
+    calls::write(core, call, reply, request, |_, _| p::SatisfyStoragePolicyResponseProto {});
 }
 
 fn policy_proto(policy: &StoragePolicy) -> p::BlockStoragePolicyProto {

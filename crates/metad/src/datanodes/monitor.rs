@@ -2,6 +2,7 @@
 //! mode, and sweeping.
 
 use super::{DatanodeSide, orders};
+use crate::satisfier::Satisfier;
 use env::pulse;
 use parking_lot::{Condvar, Mutex};
 use std::{sync::Arc, time::Duration};
@@ -66,6 +67,7 @@ fn tick(side: &Arc<DatanodeSide>) {
 /// Runs on a thread of its own until stopped.
 pub fn run(side: &Arc<DatanodeSide>) {
     let mut last_tick = side.core.moment();
+    let mut satisfier = Satisfier::default();
     let _watched = side.core.threads.helpers.begin("meta-datanodes");
     while !side.bell.is_stopped() {
         side.bell.wait();
@@ -73,6 +75,7 @@ pub fn run(side: &Arc<DatanodeSide>) {
         let now = side.core.moment();
         if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
             last_tick = now;
+            satisfier.look(&side.core.partition);
             tick(side);
         }
         while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {

@@ -4,10 +4,7 @@ use crate::cluster::files;
 use prost::Message;
 use proto::{
     common as c,
-    exception::{
-        ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_ACTION,
-        UNSUPPORTED_OPERATION,
-    },
+    exception::{ACCESS_CONTROL, ILLEGAL_ARGUMENT, INVALID_PATH, IO, SAFE_MODE, UNSUPPORTED_OPERATION},
     hdfs as p,
 };
 
@@ -178,8 +175,6 @@ fn attributes() -> Vec<Row> {
         value: None,
     };
     let policy = |name: &str| p::SetStoragePolicyRequestProto { src: F.into(), policy_name: name.into() };
-    let disabled = "Cannot request to satisfy storage policy when storage policy satisfier feature has been \
-                    disabled by admin. Seek for an admin help to enable it or use Mover tool.";
     vec![
         row(
             "setPermission",
@@ -210,10 +205,10 @@ fn attributes() -> Vec<Row> {
             p::UnsetStoragePolicyRequestProto { src: F.into() },
             "Cannot unset storage policy for /d/f",
         ),
-        same(
+        row(
             "satisfyStoragePolicy",
             p::SatisfyStoragePolicyRequestProto { src: F.into() },
-            Told::Other(UNSUPPORTED_ACTION, disabled.into()),
+            "Cannot satisfy storage policy for /d/f",
         ),
         row(
             "modifyAclEntries",

@@ -286,6 +286,11 @@ impl World {
         self.run(|ns, ctx| ops::set_storage_policy::plan(ns, ctx, &request))
     }
 
+    pub fn satisfy_storage_policy(&mut self, path: &str) -> FsResult<Reply> {
+        let request = ops::satisfy_storage_policy::Request { path: path.into() };
+        self.run(|ns, ctx| ops::satisfy_storage_policy::plan(ns, ctx, &request))
+    }
+
     /// The quota and usage that a directory keeps; `None` if it has no quota.
     pub fn quota(&self, path: &str) -> Option<Quota> {
         match get_quota_usage::get(&self.ns, &self.context(None), path).ok()? {

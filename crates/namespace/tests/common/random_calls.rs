@@ -56,6 +56,7 @@ pub fn some_call(world: &mut World, dice: &mut Dice, paths: &[String]) {
         14 => drop(world.set_owner(path, Some(["bob", "ann"][dice.below(2) as usize]), None)),
         15 => drop(world.set_times(path, dice.below(1 << 40) as i64, -1)),
         16 => drop(world.set_replication(path, 1 + dice.below(3) as u32)),
+        17 if dice.below(3) == 0 => drop(world.satisfy_storage_policy(path)),
         17 => drop(world.set_storage_policy(path, Some(["HOT", "COLD"][dice.below(2) as usize]))),
         18 if world.sets_quotas => drop(world.set_quota(path, 1 + dice.below(1_000) as i64, i64::MAX)),
         19 => drop(world.allow_snapshot(root)),

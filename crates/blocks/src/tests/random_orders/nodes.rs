@@ -31,9 +31,14 @@ impl Run {
         self.nodes.get_mut(&server).unwrap().outbox.push_back(message);
     }
 
+    pub(super) fn medium(&self, at: usize) -> StorageType {
+        if self.mode.media && at == 1 { StorageType::Archive } else { StorageType::Disk }
+    }
+
     pub(super) fn beat(&self, server: u16) -> Heartbeat {
         let report = |at| StorageReport {
             id: name(server, at).as_str().into(),
+            storage_type: self.medium(at),
             capacity: 100 * GIB,
             remaining: self.nodes[&server].remaining * GIB,
             ..StorageReport::default()
@@ -120,10 +125,17 @@ impl Run {
                         let may = from.disk.contains_key(&id) && !from.rotten.contains(&id);
                         for target in transfer.targets {
                             let to: u16 = target.server.uuid().trim_start_matches("uuid-").parse().unwrap();
+                            if to == server {
+                                self.move_within(server, id, &target.storage);
+                                continue;
+                            }
                             let takes = !self.nodes[&to].disk.contains_key(&id) && !self.nodes[&to].is_off;
-                            if may && takes && self.random.below(4) > 0 {
+                            if may && takes && (self.is_calm || self.random.below(4) > 0) {
                                 self.log.push(format!("{id} is copied from {server} to {to}"));
-                                let mut at = self.random.below(2);
+                                let mut at = match self.mode.media {
+                                    true => usize::from(*target.storage == name(to, 1)),
+                                    false => self.random.below(2),
+                                };
                                 if self.nodes[&to].failed[at] {
                                     at = 1 - at;
                                 }
@@ -139,6 +151,19 @@ impl Run {
                 _ => {}
             }
         }
+    }
+
+    /// The server is ordered to move a replica to another of its storages. Some do not, and tell nothing.
+    fn move_within(&mut self, server: u16, id: u64, storage: &str) {
+        let at = usize::from(storage == name(server, 1));
+        let obeys = self.is_calm || self.random.below(4) > 0;
+        let node = self.nodes.get_mut(&server).unwrap();
+        if !obeys || node.failed != [false; 2] || !node.disk.contains_key(&id) || node.rotten.contains(&id) {
+            return;
+        }
+        node.disk.insert(id, at);
+        self.log.push(format!("{server} moves {id} to {at}, as it was ordered"));
+        self.say(server, Message::News(at, received(block(id, id))));
     }
 
     pub(super) fn carry_out(&mut self, server: u16) {
@@ -160,9 +185,10 @@ impl Run {
         match message {
             Message::News(at, news) => {
                 self.log.push(format!("{server} tells {news:?} on {at}"));
+                let medium = self.medium(at);
                 self.cluster
                     .speak(server, |map, id, now| {
-                        map.incremental_report(id, &name(server, at), StorageType::Disk, &[news], now)
+                        map.incremental_report(id, &name(server, at), medium, &[news], now)
                     })
                     .unwrap();
             }
@@ -174,10 +200,10 @@ impl Run {
                     }
                     let rows: Vec<ReportedReplica> =
                         ids.iter().map(|id| finalized(block(*id, *id))).collect();
+                    let medium = self.medium(at);
                     self.cluster
                         .speak(server, |map, id, now| {
-                            let report =
-                                map.begin_report(id, &name(server, at), StorageType::Disk, 0, now)?;
+                            let report = map.begin_report(id, &name(server, at), medium, 0, now)?;
                             map.report_slice(report, &rows, now)?;
                             map.finish_report(report, now)
                         })

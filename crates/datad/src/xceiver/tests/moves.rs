@@ -1,7 +1,7 @@
 //! A balancer has a server take a replica over: from another server, from one that lies, and from another disk.
 
 use super::cluster::{POOL, Server, block, located, packet, read_range, servers, some_bytes, write_block};
-use crate::reporter::Change;
+use crate::{reporter::Change, shift, transfer::Order, xceiver::request};
 use bytes::{Bytes, BytesMut};
 use proto::{
     data_transfer::{Opcode, delimited},
@@ -12,7 +12,7 @@ use proto::{
     },
 };
 use rpc::streaming::{Inbound, split};
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 use tokio::net::TcpListener;
 
 const LENGTH: usize = 300_700;
@@ -314,4 +314,56 @@ async fn a_replica_goes_from_one_volume_of_a_server_to_another() {
     assert_eq!(event.change, Change::Received { delete_hint: None }, "nobody else is to give it up");
     assert_eq!(*event.storage_id, *server.pool().store.storage_of(event.block.id).unwrap());
     assert_eq!(server.pool().store.facts(POOL, event.block.id).unwrap().block, event.block);
+}
+
+/// The order of a metadata server to copy a replica to the server that has it: to another of its volumes.
+fn order_within(server: &Server, block: &ExtendedBlockProto, storage_type: StorageTypeProto) -> Order {
+    Order {
+        block: request::block(block),
+        targets: vec![server.info()],
+        storage_ids: Vec::new(),
+        storage_types: vec![storage_type.into()],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_metadata_server_has_a_replica_moved_from_one_volume_to_another() {
+    let server = Server::start_with(&["DISK", "ARCHIVE"], |_| {}).await;
+    let (closed, data) = written(&server, 1).await;
+    // The second time it is there already, and the server says once more where it is.
+    for _ in 0..2 {
+        shift::start(&server.state, order_within(&server, &closed, StorageTypeProto::Archive));
+        let event = loop {
+            match server.pool().reporter.queue(0).take(usize::MAX).pop() {
+                Some(event) => break event,
+                None => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        };
+        let (file, bytes) = server.file(1).unwrap();
+        assert!(bytes == data && file.to_str().unwrap().contains("/d1/"), "{file:?}");
+        assert_eq!(event.change, Change::Received { delete_hint: None });
+        assert_eq!(*event.storage_id, *server.pool().store.storage_of(event.block.id).unwrap());
+        assert_eq!(event.block.length, LENGTH as u64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_to_move_what_cannot_be_moved_leaves_the_replica_where_it_is() {
+    let server = Server::start_with(&["DISK", "ARCHIVE"], |_| {}).await;
+    let (closed, data) = written(&server, 1).await;
+    let another = ExtendedBlockProto { generation_stamp: closed.generation_stamp + 1, ..closed.clone() };
+    let orders = [
+        ("no such volume", order_within(&server, &closed, StorageTypeProto::Ssd)),
+        ("another stamp", order_within(&server, &another, StorageTypeProto::Archive)),
+        ("no such replica", order_within(&server, &block(2), StorageTypeProto::Archive)),
+    ];
+    for (index, (what, order)) in orders.into_iter().enumerate() {
+        shift::start(&server.state, order);
+        while server.state.moves.failed.load(Ordering::Relaxed) <= index as u64 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let (file, bytes) = server.file(1).unwrap();
+        assert!(bytes == data && file.to_str().unwrap().contains("/d0/"), "{what}: {file:?}");
+        assert_eq!(told(&server), [], "{what}");
+    }
 }
