@@ -131,9 +131,14 @@ impl BlockStore {
         Ok(swap)
     }
 
-    /// The directories that are in the configuration as it is now: those in use, and those that have failed.
-    pub fn configured_volumes(&self) -> Vec<VolumeConfig> {
-        let volumes = self.volumes.iter().filter(|volume| !volume.is_removed());
+    /// Whether a removed directory is still locked, because somebody was at its files.
+    pub fn has_unfinished_removal(&self) -> bool {
+        self.volumes.iter().any(|volume| volume.is_removed() && volume.is_locked())
+    }
+
+    /// The directories that are in use.
+    pub fn living_volumes(&self) -> Vec<VolumeConfig> {
+        let volumes = self.volumes.iter().filter(|volume| volume.is_alive());
         volumes
             .map(|volume| VolumeConfig { path: volume.paths.root.clone(), storage_type: volume.storage_type })
             .collect()

@@ -1,7 +1,8 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{
-    convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, recovery, refusal::refuse, state::State,
+    convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfiguration, recovery, refusal::refuse,
+    state::State,
 };
 use base::{ExtendedBlock, FsError};
 use blockstore::BlockStore;
@@ -9,13 +10,13 @@ use proto::{
     exception,
     hdfs::{
         DatanodeLocalInfoProto, DatanodeVolumeInfoProto, GetBalancerBandwidthResponseProto,
-        GetDatanodeInfoResponseProto, GetReconfigurationStatusResponseProto,
-        GetReplicaVisibleLengthRequestProto, GetReplicaVisibleLengthResponseProto,
-        GetVolumeReportResponseProto, ListReconfigurablePropertiesResponseProto,
-        RefreshNamenodesResponseProto, ShutdownDatanodeResponseProto, StorageTypeProto,
+        GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
+        GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto,
+        ListReconfigurablePropertiesResponseProto, RefreshNamenodesResponseProto,
+        ShutdownDatanodeResponseProto, StartReconfigurationResponseProto, StorageTypeProto,
         TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
     },
-    protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
+    protocol::{CLIENT_DATANODE, INTER_DATANODE, RECONFIGURATION, VERSION},
 };
 use rpc::{Call, Replier, RpcError, Service};
 use std::{
@@ -40,7 +41,7 @@ impl IpcService {
 
 impl Service for IpcService {
     fn protocols(&self) -> &[(&'static str, u64)] {
-        &[(CLIENT_DATANODE, VERSION), (INTER_DATANODE, VERSION)]
+        &[(CLIENT_DATANODE, VERSION), (INTER_DATANODE, VERSION), (RECONFIGURATION, VERSION)]
     }
 
     fn call(&self, call: Call, reply: Replier) {
@@ -71,21 +72,33 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "refreshNamenodes" => {
             reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {}))
         }
-        "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto {
-            bandwidth: state.moves.rate(),
-        }),
-        "listReconfigurableProperties" => reply.result(
-            require_owner(state, call)
-                .map(|()| ListReconfigurablePropertiesResponseProto { name: Vec::new() }),
-        ),
+        "getBalancerBandwidth" => {
+            reply.ok(&GetBalancerBandwidthResponseProto { bandwidth: state.moves.rate() })
+        }
+        "listReconfigurableProperties" => {
+            reply.result(require_owner(state, call).map(|()| ListReconfigurablePropertiesResponseProto {
+                name: reconfiguration::PROPERTIES.map(String::from).to_vec(),
+            }))
+        }
         // A start of 0: Hadoop's clients say that no task was found.
-        "getReconfigurationStatus" => reply.result(require_owner(state, call).map(|()| {
-            GetReconfigurationStatusResponseProto { start_time: 0, end_time: None, changes: Vec::new() }
-        })),
-        "startReconfiguration" => reply.fs_error(&FsError::Unsupported(
-            "No property can be changed while the server runs: change its configuration file and start it again."
-                .into(),
-        )),
+        "getReconfigurationStatus" => {
+            reply.result(require_owner(state, call).map(|()| state.reconfiguration.status()))
+        }
+        "startReconfiguration" => match require_owner(state, call) {
+            Ok(()) => {
+                tracing::info!(caller = %call.caller, "the configuration is to be read again");
+                let state = state.clone();
+                tokio::spawn(async move {
+                    let started = reconfiguration::start(&state).await;
+                    reply.result(
+                        started
+                            .map(|()| StartReconfigurationResponseProto {})
+                            .map_err(|error| RpcError::application(exception::IO, error)),
+                    );
+                });
+            }
+            Err(error) => reply.error(error),
+        },
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
                 reply.ok(&ShutdownDatanodeResponseProto {});

@@ -16,6 +16,7 @@ pub mod metadata;
 pub mod metrics;
 pub mod moves;
 pub mod pool;
+pub mod reconfiguration;
 pub mod recovery;
 mod refusal;
 pub mod reporter;

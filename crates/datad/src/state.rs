@@ -1,11 +1,12 @@
 //! The state that all parts of a data server share.
 
-use crate::{config::DataConfig, identity::Identity, moves::Moves, pool::Pool};
+use crate::{
+    config::DataConfig, identity::Identity, moves::Moves, pool::Pool, reconfiguration::Reconfiguration,
+};
 use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
 use std::{
-    collections::HashMap,
     io,
     sync::{
         Arc, OnceLock,
@@ -29,11 +30,12 @@ pub struct State {
     pub(crate) scanners: OnceLock<Scanners>,
     /// The replicas that balancers have moved.
     pub moves: Arc<Moves>,
+    /// Settings that change while the server runs.
+    pub reconfiguration: Reconfiguration,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
     started: Moment,
-    storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
     copies: AtomicUsize,
     end: watch::Sender<Option<String>>,
@@ -51,8 +53,8 @@ pub struct Counters {
 
 impl State {
     pub(crate) fn new(env: Env, config: DataConfig, volumes: Arc<BlockStore>, identity: Identity) -> Self {
-        let storage_types = volumes.storages().collect();
         let started = env.clock.moment();
+        let reconfiguration = Reconfiguration::new(&config);
         let moves = Moves::new(config.move_count_max, config.move_bytes_per_second);
         Self {
             env,
@@ -62,9 +64,9 @@ impl State {
             counters: Counters::default(),
             scanners: OnceLock::new(),
             moves,
+            reconfiguration,
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
-            storage_types,
             transfers: AtomicUsize::new(0),
             copies: AtomicUsize::new(0),
             end: watch::Sender::new(None),
@@ -115,7 +117,7 @@ impl State {
     ) -> io::Result<T> {
         let (done, result) = oneshot::channel();
         let volumes = self.volumes.clone();
-        std::thread::Builder::new().name("open-pool".into()).spawn(move || {
+        std::thread::Builder::new().name("store-work".into()).spawn(move || {
             // The caller may be gone.
             let _ = done.send(work(&volumes));
         })?;
@@ -154,7 +156,8 @@ impl State {
     }
 
     pub fn storage_type(&self, storage_id: &str) -> StorageType {
-        self.storage_types.get(storage_id).copied().unwrap_or_default()
+        let found = self.volumes.storages().find(|(id, _)| **id == *storage_id);
+        found.map(|(_, storage_type)| storage_type).unwrap_or_default()
     }
 
     /// Counts one transfer connection in, until the guard is dropped; `None` when there are as many as the
