@@ -16,6 +16,7 @@ pub mod choice;
 pub mod config;
 mod copying;
 mod create;
+mod doubles;
 pub mod error;
 pub mod layout;
 mod map;

@@ -2,6 +2,7 @@
 
 use crate::{
     config::PoolInfo,
+    doubles::Double,
     error::OpenError,
     layout::{LAYOUT_VERSION, POOL_PREFIX, is_pool_name},
     map::{Record, ReplicaMap},
@@ -75,13 +76,14 @@ impl BlockStore {
             }
         }
         let mut map = ReplicaMap::default();
+        let mut doubles = Vec::new();
         let mut used = vec![0; self.volumes.len()];
         for (volume, result) in on_each(formatted, |volume| self.scan_volume(volume, pool)) {
             match result {
                 Ok(scanned) => {
                     used[volume.index.0 as usize] = scanned.used_bytes;
                     for (id, record) in scanned.records {
-                        insert_better(&mut map, id, record);
+                        doubles.extend(insert_better(&mut map, id, record));
                     }
                 }
                 Err(error) => failures.push((volume, error)),
@@ -104,7 +106,9 @@ impl BlockStore {
         for volume in self.volumes.iter().filter(|volume| !volume.is_alive()) {
             state.lose_volume(volume);
         }
-        Ok(PoolStore { volumes: self.clone(), state })
+        let store = PoolStore { volumes: self.clone(), state };
+        store.remove_doubles(doubles);
+        Ok(store)
     }
 
     /// The pool's store, if the pool is served already.
@@ -278,17 +282,20 @@ fn on_each<'a, T: Send>(
 }
 
 /// Two volumes, or two places of one, may hold a replica of the same block after an accident: the newer,
-/// then the finished, then the longer one is the replica; the other is left on disk and unused.
-fn insert_better(map: &mut ReplicaMap, id: BlockId, record: Record) {
+/// then the finished, then the longer one is the replica. The answer is the other one, if it may be removed.
+fn insert_better(map: &mut ReplicaMap, id: BlockId, record: Record) -> Option<Double> {
     match map.records.entry(id) {
         Entry::Vacant(entry) => {
             entry.insert(record);
+            None
         }
         Entry::Occupied(mut entry) => {
             tracing::warn!(block = %record.block(id), other = %entry.get().block(id), "two replicas of one block");
-            if worth(id, &record) > worth(id, entry.get()) {
-                entry.insert(record);
-            }
+            let other = match worth(id, &record) > worth(id, entry.get()) {
+                true => entry.insert(record),
+                false => record,
+            };
+            Double::of(id, &other)
         }
     }
 }

@@ -7,9 +7,11 @@
 
 use crate::{
     config::{PoolInfo, VolumeConfig},
+    doubles::Double,
     error::OpenError,
     map::Record,
     open::{open_volume, start_turns, was_missing},
+    pool::PoolStore,
     pool_state::PoolState,
     scan::Scanned,
     serve::worth,
@@ -82,7 +84,11 @@ impl BlockStore {
     /// [`SwapError::StorageType`] if one that is in use is named with another type, [`SwapError::Closed`] after
     /// [`BlockStore::close`]. Then nothing is changed, but for directories that had to be tried first: these are added if no
     /// other remains.
-    pub fn swap_volumes(&self, wanted: &[VolumeConfig], patience: Duration) -> Result<Swap, SwapError> {
+    pub fn swap_volumes(
+        self: &Arc<Self>,
+        wanted: &[VolumeConfig],
+        patience: Duration,
+    ) -> Result<Swap, SwapError> {
         let _swapping = self.swapping.write();
         if self.is_closed() {
             return Err(SwapError::Closed);
@@ -164,7 +170,7 @@ impl BlockStore {
     }
 
     /// Opens a directory, gives it what it lacks, and takes up its replicas.
-    fn add_volume(&self, config: &VolumeConfig) -> Result<VolumeIndex, OpenError> {
+    fn add_volume(self: &Arc<Self>, config: &VolumeConfig) -> Result<VolumeIndex, OpenError> {
         let index =
             self.volumes.next_index().ok_or(OpenError::TooManyVolumes { count_max: VOLUME_COUNT_MAX })?;
         let disk = self.disk();
@@ -227,7 +233,7 @@ impl BlockStore {
     }
 
     /// The volume is in use from now on. Whoever chooses it for a new replica waits for the map, which has its replicas by then.
-    fn make_known(&self, volume: Volume, found: Vec<(Arc<PoolState>, Scanned)>) {
+    fn make_known(self: &Arc<Self>, volume: Volume, found: Vec<(Arc<PoolState>, Scanned)>) {
         let (index, directory) = (volume.index, volume.paths.root.display().to_string());
         let states: Vec<_> = found.iter().map(|(state, _)| state.clone()).collect();
         let mut maps: Vec<_> = states.iter().map(|state| state.map.write()).collect();
@@ -235,7 +241,9 @@ impl BlockStore {
             state.add_used(index, scanned.used_bytes);
         }
         self.volumes.push(volume);
+        let mut pools = Vec::new();
         for ((state, scanned), map) in found.into_iter().zip(&mut maps) {
+            let mut doubles = Vec::new();
             for (id, record) in scanned.records {
                 let is_busy = map.removing.contains(&id)
                     || map.moving.contains(&id)
@@ -246,13 +254,21 @@ impl BlockStore {
                     Some(Record::Active(_)) => false,
                     Some(known) => !is_busy && worth(id, &record) > worth(id, known),
                 };
+                let record = with_turn(record, state.next_turn());
                 if let Some(known) = map.records.get(&id) {
                     tracing::warn!(block = %record.block(id), other = %known.block(id), %directory, "two replicas of one block");
                 }
-                if is_better {
-                    map.records.insert(id, with_turn(record, state.next_turn()));
-                }
+                let other = match is_better {
+                    true => map.records.insert(id, record),
+                    false => Some(record),
+                };
+                doubles.extend(other.and_then(|other| Double::of(id, &other)));
             }
+            pools.push((state, doubles));
+        }
+        drop(maps);
+        for (state, doubles) in pools {
+            PoolStore { volumes: self.clone(), state }.remove_doubles(doubles);
         }
     }
 

@@ -332,3 +332,27 @@ fn disks_that_go_and_come_under_load_lose_no_finished_replica() {
     drop(store);
     check(&open(root.path(), 3));
 }
+
+/// While a disk is away, its block is copied to another disk of this server. When it is back, one replica is enough.
+#[test]
+fn a_disk_that_is_put_back_brings_no_second_replicas() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 2);
+    let blocks = [store_block(&store, 1, 5_000), store_block(&store, 2, 5_000)];
+    let away = blocks[1];
+    swap(&store, root.path(), &[0]);
+    assert_eq!(store_block(&store, 2, 5_000), away);
+    // A rotten one in use: the other stays until somebody has decided.
+    flip(&files(root.path(), 0, away).0, 700);
+    swap(&store, root.path(), &[0, 1]);
+    std::thread::sleep(Duration::from_millis(50));
+    let has = |volume| files(root.path(), volume, away).0.exists();
+    assert_eq!((has(0), has(1)), (true, true));
+    flip(&files(root.path(), 0, away).0, 700);
+    swap(&store, root.path(), &[0]);
+    swap(&store, root.path(), &[0, 1]);
+    eventually("the second replica goes", || !has(1));
+    eventually("it is counted no more", || store.volumes().storage_reports()[1].used_bytes < 5_000);
+    assert_eq!(content(&store.read(&named(away)).unwrap()), bytes(5_000));
+    assert_eq!(reported(&store), [2, 0]);
+}
