@@ -61,7 +61,8 @@ impl PoolStore {
         }
         let mut go_on = |bytes: u64| {
             std::thread::sleep(Duration::from_micros(bytes.saturating_mul(1_000_000) / BYTES_PER_SECOND));
-            let are_there = [kept.volume, settled.volume].iter().all(|volume| self.volume(*volume).is_alive());
+            let are_there =
+                [kept.volume, settled.volume].iter().all(|volume| self.volume(*volume).is_alive());
             are_there && !self.volumes.is_closed()
         };
         if let Err(why) = self.look(id, kept, 0, &mut go_on) {

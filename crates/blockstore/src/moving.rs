@@ -73,6 +73,11 @@ impl PoolStore {
         if self.volume(settled.volume).storage_type != self.volume(target).storage_type {
             return Err(StoreError::Unsupported("the volumes are of different storage types".into()));
         }
+        let figures = self.volumes.figures(self.volume(target));
+        let figures = figures.map_err(|error| self.io_error(target, "its space cannot be read", error))?;
+        if figures.remaining_bytes <= settled.length {
+            return Err(StoreError::OutOfSpace(settled.length));
+        }
         self.move_settled(id, settled, target, go_on)
     }
 
@@ -103,6 +108,19 @@ impl PoolStore {
         // Not earlier: until then a new replica of the block would have files of the same names.
         self.state.map.write().moving.remove(&id);
         moved
+    }
+
+    /// The finished replicas on a volume, sorted by block id.
+    pub fn finished_blocks(&self, volume: VolumeIndex) -> Vec<Block> {
+        let map = self.state.map.read();
+        let finished = map.records.iter().filter_map(|(id, record)| match record {
+            Record::Finalized(settled) if settled.volume == volume => Some(settled.block(*id)),
+            _ => None,
+        });
+        let mut blocks: Vec<_> = finished.collect();
+        drop(map);
+        blocks.sort_unstable();
+        blocks
     }
 
     /// The finished replica that is asked for.

@@ -162,7 +162,7 @@ impl BlockStore {
     }
 
     /// A volume's figures. What is used is the sum over all pools that are served, as in HDFS.
-    fn figures(&self, volume: &Volume) -> io::Result<Figures> {
+    pub(crate) fn figures(&self, volume: &Volume) -> io::Result<Figures> {
         let used_bytes = self.pool_states().map(|pool| pool.used(volume.index)).sum();
         volume.figures(self.disk(), used_bytes)
     }

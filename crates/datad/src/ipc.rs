@@ -1,19 +1,21 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{
-    convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfiguration, recovery, refusal::refuse,
-    state::State,
+    convert, disk_balancer, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfiguration, recovery,
+    refusal::refuse, state::State,
 };
 use base::{ExtendedBlock, FsError};
 use blockstore::BlockStore;
 use proto::{
     exception,
     hdfs::{
-        DatanodeLocalInfoProto, DatanodeVolumeInfoProto, GetBalancerBandwidthResponseProto,
+        CancelPlanRequestProto, CancelPlanResponseProto, DatanodeLocalInfoProto, DatanodeVolumeInfoProto,
+        DiskBalancerSettingRequestProto, DiskBalancerSettingResponseProto, GetBalancerBandwidthResponseProto,
         GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
         GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto,
         ListReconfigurablePropertiesResponseProto, RefreshNamenodesResponseProto,
         ShutdownDatanodeResponseProto, StartReconfigurationResponseProto, StorageTypeProto,
+        SubmitDiskBalancerPlanRequestProto, SubmitDiskBalancerPlanResponseProto,
         TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
     },
     protocol::{CLIENT_DATANODE, INTER_DATANODE, RECONFIGURATION, VERSION},
@@ -99,6 +101,10 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
             }
             Err(error) => reply.error(error),
         },
+        "submitDiskBalancerPlan"
+        | "cancelDiskBalancerPlan"
+        | "queryDiskBalancerPlan"
+        | "getDiskBalancerSetting" => balance_disks(state, call, reply),
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
                 reply.ok(&ShutdownDatanodeResponseProto {});
@@ -118,6 +124,51 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         other => {
             reply.fs_error(&FsError::Unsupported(format!("{other} is not offered by this data server.")))
         }
+    }
+}
+
+/// The calls of Hadoop's disk balancer. They look at the disks, which may hang.
+fn balance_disks(state: &Arc<State>, call: &Call, reply: Replier) {
+    let refused = |error: String| RpcError::application(exception::DISK_BALANCER, error);
+    if let Err(error) = require_owner(state, call) {
+        return reply.error(error);
+    }
+    let owned = state.clone();
+    match call.method {
+        "submitDiskBalancerPlan" => match call.decode::<SubmitDiskBalancerPlanRequestProto>() {
+            Ok(request) => {
+                tracing::info!(caller = %call.caller, plan = request.plan_id, "the disk balancer has a plan");
+                tokio::spawn(async move {
+                    let submitted = {
+                        let state = owned.clone();
+                        owned.in_office(move |_| state.disk_balancer.submit(&state, &request)).await
+                    };
+                    reply.result(submitted.map(|()| SubmitDiskBalancerPlanResponseProto {}).map_err(refused));
+                });
+            }
+            Err(error) => reply.error(error),
+        },
+        "cancelDiskBalancerPlan" => {
+            let cancelled = call
+                .decode::<CancelPlanRequestProto>()
+                .and_then(|request| state.disk_balancer.cancel(&request.plan_id).map_err(refused));
+            reply.result(cancelled.map(|()| CancelPlanResponseProto {}));
+        }
+        "queryDiskBalancerPlan" => reply.ok(&state.disk_balancer.status()),
+        _ => match call.decode::<DiskBalancerSettingRequestProto>() {
+            Ok(request) => {
+                tokio::spawn(async move {
+                    let found = {
+                        let state = owned.clone();
+                        owned.in_office(move |_| disk_balancer::setting(&state, &request.key)).await
+                    };
+                    reply.result(
+                        found.map(|value| DiskBalancerSettingResponseProto { value }).map_err(refused),
+                    );
+                });
+            }
+            Err(error) => reply.error(error),
+        },
     }
 }
 

@@ -10,6 +10,7 @@
 
 pub mod config;
 pub mod convert;
+pub mod disk_balancer;
 pub mod identity;
 pub mod ipc;
 pub mod metadata;

@@ -1,7 +1,8 @@
 //! The state that all parts of a data server share.
 
 use crate::{
-    config::DataConfig, identity::Identity, moves::Moves, pool::Pool, reconfiguration::Reconfiguration,
+    config::DataConfig, disk_balancer::DiskBalancer, identity::Identity, moves::Moves, pool::Pool,
+    reconfiguration::Reconfiguration,
 };
 use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
@@ -32,6 +33,8 @@ pub struct State {
     pub moves: Arc<Moves>,
     /// Settings that change while the server runs.
     pub reconfiguration: Reconfiguration,
+    /// It moves replicas between the volumes.
+    pub disk_balancer: DiskBalancer,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
@@ -65,6 +68,7 @@ impl State {
             scanners: OnceLock::new(),
             moves,
             reconfiguration,
+            disk_balancer: DiskBalancer::default(),
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
             transfers: AtomicUsize::new(0),
