@@ -176,6 +176,8 @@ pub fn setting(state: &State, key: &str) -> Result<String, String> {
             Ok(json!(names).to_string())
         }
         "DiskBalancerBandwidth" => Ok(BANDWIDTH_PER_SECOND.to_string()),
+        // Hadoop's command learns it from the metadata server.
+        "CloverNodeUuid" => Ok(state.identity.uuid.to_string()),
         other => Err(format!("Disk Balancer - Unknown key in Disk Balancer setting: {other}")),
     }
 }
