@@ -45,6 +45,7 @@ pub mod threads;
 mod usage;
 pub mod version_file;
 mod volume;
+mod volume_index;
 mod volume_list;
 pub mod writer;
 

@@ -1,7 +1,8 @@
 //! A finished replica goes from one volume to another: to one of another storage type, or to an emptier one of the same type.
 //!
 //! The replica is copied, each chunk checked against its checksum, and is durable under its new name before the old files
-//! go. If the server dies in between, both volumes have it, and the next start takes one of them. Nobody waits: the
+//! go. If the server dies in between, both volumes have it; the next start takes one of them, and removes the other when it has read the first
+//! ([`crate::doubles`]). Nobody waits: the
 //! replica is read, appended to and removed while it is copied, and the copy is given up if the replica has changed. Only
 //! while the copy gets its name is the replica kept from changes.
 

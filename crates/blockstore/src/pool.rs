@@ -7,7 +7,6 @@ use crate::{
     map::Record,
     observer::Observer,
     pool_state::PoolState,
-    reader::ReplicaReader,
     replica::ReplicaFacts,
     store::BlockStore,
     usage::VolumeUse,
@@ -145,11 +144,6 @@ impl PoolStore {
     /// [`StoreError::VolumeLost`] if the volume has failed or is removed.
     pub(crate) fn enter(&self, volume: VolumeIndex, block: Block) -> StoreResult<VolumeUse> {
         self.volume(volume).enter().ok_or(StoreError::VolumeLost(block))
-    }
-
-    /// Whether the volume of an opened replica has been lost since: who reads it goes to another server.
-    pub fn is_lost(&self, reader: &ReplicaReader) -> bool {
-        !self.volume(reader.volume).is_alive()
     }
 
     pub(crate) fn record(&self, id: BlockId) -> StoreResult<Record> {

@@ -66,6 +66,11 @@ impl PoolStore {
         }
     }
 
+    /// Whether the volume of an opened replica has been lost since: who reads it goes to another server.
+    pub fn is_lost(&self, reader: &ReplicaReader) -> bool {
+        !self.volume(reader.volume).is_alive()
+    }
+
     /// Turns for somebody who reads bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
     pub fn read_stream(&self, reader: &ReplicaReader, begin: u64, end: u64) -> Option<ReadStream> {
         let turns = self.volumes.turns(reader.volume)?;

@@ -6,7 +6,7 @@
 //! nobody is, its lock is given up. So a directory that is added again has no file that an earlier user goes on changing.
 
 use crate::{
-    config::{PoolInfo, VolumeConfig},
+    config::VolumeConfig,
     doubles::Double,
     error::OpenError,
     map::Record,
@@ -28,6 +28,9 @@ use thiserror::Error;
 
 /// How often it is looked whether a removed volume is still used.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The replicas of each pool that lie on a new volume.
+type Found = Vec<(Arc<PoolState>, Scanned)>;
 
 /// What has become of an order to use these directories and no others.
 #[derive(Debug, Default)]
@@ -82,8 +85,7 @@ impl BlockStore {
     /// # Errors
     /// [`SwapError::NoneLeft`] if no directory would be in use, [`SwapError::Twice`] if one is named twice,
     /// [`SwapError::StorageType`] if one that is in use is named with another type, [`SwapError::Closed`] after
-    /// [`BlockStore::close`]. Then nothing is changed, but for directories that had to be tried first: these are added if no
-    /// other remains.
+    /// [`BlockStore::close`]. Then nothing is changed, but that the locks of failed volumes are given up.
     pub fn swap_volumes(
         self: &Arc<Self>,
         wanted: &[VolumeConfig],
@@ -194,11 +196,7 @@ impl BlockStore {
     }
 
     /// Everything that can fail, before anybody else sees the volume.
-    fn open_to_add(
-        &self,
-        config: &VolumeConfig,
-        index: VolumeIndex,
-    ) -> Result<(Volume, Vec<(Arc<PoolState>, Scanned)>), OpenError> {
+    fn open_to_add(&self, config: &VolumeConfig, index: VolumeIndex) -> Result<(Volume, Found), OpenError> {
         let (mut volume, uuid) = open_volume(&self.env, config, index, self.config.reserved_bytes)?;
         let path = volume.paths.version();
         if let Some(found) = uuid.filter(|found| **found != *self.uuid) {
@@ -215,10 +213,9 @@ impl BlockStore {
             return Err(OpenError::Version { path, what });
         }
         let pools: Vec<_> = self.pool_states().cloned().collect();
-        let info = |state: &Arc<PoolState>| -> PoolInfo { state.info.clone() };
         // All are looked at before anything is changed, as at the start.
         for state in &pools {
-            self.check_volume(&volume, &info(state))?;
+            self.check_volume(&volume, &state.info)?;
         }
         let mut found = Vec::new();
         for state in pools {
@@ -233,7 +230,7 @@ impl BlockStore {
     }
 
     /// The volume is in use from now on. Whoever chooses it for a new replica waits for the map, which has its replicas by then.
-    fn make_known(self: &Arc<Self>, volume: Volume, found: Vec<(Arc<PoolState>, Scanned)>) {
+    fn make_known(self: &Arc<Self>, volume: Volume, found: Found) {
         let (index, directory) = (volume.index, volume.paths.root.display().to_string());
         let states: Vec<_> = found.iter().map(|(state, _)| state.clone()).collect();
         let mut maps: Vec<_> = states.iter().map(|state| state.map.write()).collect();

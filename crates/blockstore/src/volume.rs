@@ -1,5 +1,6 @@
 //! One data directory of a running store.
 
+pub use crate::volume_index::VolumeIndex;
 use crate::{
     active::Active,
     error::OpenError,
@@ -17,10 +18,6 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
-
-/// A volume's place among the opened ones; stays the same while the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VolumeIndex(pub u16);
 
 pub(crate) struct Volume {
     pub index: VolumeIndex,

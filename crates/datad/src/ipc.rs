@@ -1,7 +1,7 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{
-    convert, disk_balancer, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfiguration, recovery,
+    convert, disk_balancer, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfigure, recovery,
     refusal::refuse, state::State,
 };
 use base::{ExtendedBlock, FsError};
@@ -79,7 +79,7 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         }
         "listReconfigurableProperties" => {
             reply.result(require_owner(state, call).map(|()| ListReconfigurablePropertiesResponseProto {
-                name: reconfiguration::PROPERTIES.map(String::from).to_vec(),
+                name: reconfigure::PROPERTIES.map(String::from).to_vec(),
             }))
         }
         // A start of 0: Hadoop's clients say that no task was found.
@@ -91,7 +91,7 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
                 tracing::info!(caller = %call.caller, "the configuration is to be read again");
                 let state = state.clone();
                 tokio::spawn(async move {
-                    let started = reconfiguration::start(&state).await;
+                    let started = reconfigure::start(&state).await;
                     reply.result(
                         started
                             .map(|()| StartReconfigurationResponseProto {})
@@ -141,7 +141,7 @@ fn balance_disks(state: &Arc<State>, call: &Call, reply: Replier) {
                 tokio::spawn(async move {
                     let submitted = {
                         let state = owned.clone();
-                        owned.in_office(move |_| state.disk_balancer.submit(&state, &request)).await
+                        owned.in_office(move |_| disk_balancer::run::submit(&state, &request)).await
                     };
                     reply.result(submitted.map(|()| SubmitDiskBalancerPlanResponseProto {}).map_err(refused));
                 });
@@ -160,7 +160,7 @@ fn balance_disks(state: &Arc<State>, call: &Call, reply: Replier) {
                 tokio::spawn(async move {
                     let found = {
                         let state = owned.clone();
-                        owned.in_office(move |_| disk_balancer::setting(&state, &request.key)).await
+                        owned.in_office(move |_| disk_balancer::run::setting(&state, &request.key)).await
                     };
                     reply.result(
                         found.map(|value| DiskBalancerSettingResponseProto { value }).map_err(refused),

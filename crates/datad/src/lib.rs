@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod moves;
 pub mod pool;
 pub mod reconfiguration;
+pub mod reconfigure;
 pub mod recovery;
 mod refusal;
 pub mod reporter;

@@ -1,27 +1,13 @@
-//! Settings that change while the server runs: the configuration is read again, and what can be changed is.
+//! Settings that change while the server runs: where the configuration is read from, the task that runs, and its outcome.
 //!
 //! The words are those of Hadoop's `ReconfigurableBase`: one task at a time, whose outcome is asked for later. Properties have
 //! Hadoop's names. A directory whose disk has failed counts as one that is not there: if the configuration still names it, it is
 //! opened anew.
 
-use crate::{config::DataConfig, state::State};
-use blockstore::VolumeConfig;
+use crate::config::DataConfig;
 use parking_lot::Mutex;
 use proto::hdfs::{GetReconfigurationStatusConfigChangeProto, GetReconfigurationStatusResponseProto};
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
-
-pub const DATA_DIRS: &str = "dfs.datanode.data.dir";
-const MOVE_RATE: &str = "dfs.datanode.balance.bandwidthPerSec";
-const MOVE_COUNT: &str = "dfs.datanode.balance.max.concurrent.moves";
-
-/// The properties that can be changed, sorted.
-pub const PROPERTIES: [&str; 3] = [MOVE_RATE, MOVE_COUNT, DATA_DIRS];
-
-/// Longer than a transfer connection may be idle, so that those who read from a removed disk have gone.
-const PATIENCE_BEYOND_TRANSFERS: Duration = Duration::from_secs(10);
+use std::sync::OnceLock;
 
 /// Reads the configuration again. The error is what is wrong with it.
 pub type Reload = Box<dyn Fn() -> Result<DataConfig, String> + Send + Sync>;
@@ -30,7 +16,7 @@ pub type Reload = Box<dyn Fn() -> Result<DataConfig, String> + Send + Sync>;
 pub struct Reconfiguration {
     reload: OnceLock<Reload>,
     /// The settings as the last task has left them.
-    current: Mutex<DataConfig>,
+    pub(crate) current: Mutex<DataConfig>,
     task: Mutex<Task>,
 }
 
@@ -80,132 +66,46 @@ impl Reconfiguration {
             changes: if task.is_running { Vec::new() } else { task.changes.iter().map(change).collect() },
         }
     }
-}
 
-/// Reads the configuration and begins to change what differs.
-///
-/// # Errors
-/// Another task runs, or the configuration cannot be read; the text says so.
-pub async fn start(state: &Arc<State>) -> Result<(), String> {
-    let reconfiguration = &state.reconfiguration;
-    {
-        let mut task = reconfiguration.task.lock();
-        if task.is_running {
-            return Err("Another reconfiguration task is running.".into());
-        }
-        task.is_running = true;
-    }
-    let reader = state.clone();
-    let read = state.apart(move |_| match reader.reconfiguration.reload.get() {
-        Some(reload) => reload(),
-        None => Err("This server has no configuration that could be read again.".into()),
-    });
-    match read.await.unwrap_or_else(|error| Err(error.to_string())) {
-        Ok(wanted) => {
-            let now_ms = state.env.clock.timestamp().ms;
-            let mut task = reconfiguration.task.lock();
-            (task.started_ms, task.ended_ms) = (now_ms, 0);
-            task.changes.clear();
-            drop(task);
-            tokio::spawn(run(state.clone(), wanted));
-            Ok(())
-        }
-        Err(error) => {
-            reconfiguration.task.lock().is_running = false;
-            Err(error)
+    /// Begins a task, unless another one runs.
+    ///
+    /// # Errors
+    /// Another one runs; the text is Hadoop's.
+    pub(crate) fn begin(&self) -> Result<(), String> {
+        let mut task = self.task.lock();
+        match std::mem::replace(&mut task.is_running, true) {
+            true => Err("Another reconfiguration task is running.".into()),
+            false => Ok(()),
         }
     }
-}
 
-async fn run(state: Arc<State>, wanted: DataConfig) {
-    let mut changes = Vec::new();
-    change_moves(&state, &wanted, &mut changes);
-    change_volumes(&state, &wanted.store.volumes, &mut changes).await;
-    tell_others(&state, &wanted);
-    for Change { property, old, new, error } in &changes {
-        match error {
-            None => tracing::info!(property, old, new, "changed"),
-            Some(error) => tracing::error!(property, old, new, error, "not changed as ordered"),
+    /// The configuration as it is now.
+    ///
+    /// # Errors
+    /// There is none that could be read again, or it is wrong.
+    pub(crate) fn read(&self) -> Result<DataConfig, String> {
+        match self.reload.get() {
+            Some(reload) => reload(),
+            None => Err("This server has no configuration that could be read again.".into()),
         }
     }
-    let mut task = state.reconfiguration.task.lock();
-    task.changes = changes;
-    task.ended_ms = state.env.clock.timestamp().ms;
-    task.is_running = false;
-}
 
-fn change_moves(state: &State, wanted: &DataConfig, changes: &mut Vec<Change>) {
-    let mut current = state.reconfiguration.current.lock();
-    let mut note = |property, old: String, new: String| {
-        changes.push(Change { property, old, new, error: None });
-    };
-    let (old, new) = (current.move_bytes_per_second, wanted.move_bytes_per_second);
-    if old != new {
-        state.moves.set_rate(new);
-        current.move_bytes_per_second = new;
-        note(MOVE_RATE, old.to_string(), new.to_string());
+    /// The task changes settings from now on.
+    pub(crate) fn started(&self, now_ms: u64) {
+        let mut task = self.task.lock();
+        (task.started_ms, task.ended_ms) = (now_ms, 0);
+        task.changes.clear();
     }
-    let (old, new) = (current.move_count_max, wanted.move_count_max);
-    if old != new {
-        state.moves.set_count_max(new);
-        current.move_count_max = new;
-        note(MOVE_COUNT, old.to_string(), new.to_string());
-    }
-}
 
-async fn change_volumes(state: &Arc<State>, wanted: &[VolumeConfig], changes: &mut Vec<Change>) {
-    let old = state.volumes.living_volumes();
-    if sorted(&old) == sorted(wanted) && !state.volumes.has_unfinished_removal() {
-        return;
+    /// The task could not be started: the one before is the last one.
+    pub(crate) fn give_up(&self) {
+        self.task.lock().is_running = false;
     }
-    let directories = wanted.to_vec();
-    let patience = Duration::from_millis(state.config.transfer_timeout_ms) + PATIENCE_BEYOND_TRANSFERS;
-    let swapped = state.apart(move |volumes| volumes.swap_volumes(&directories, patience)).await;
-    let error = match swapped {
-        Err(error) => Some(error.to_string()),
-        Ok(Err(error)) => Some(error.to_string()),
-        Ok(Ok(swap)) => {
-            state.reconfiguration.current.lock().store.volumes = swap.effective;
-            let failures: Vec<_> = swap.failures.iter().map(ToString::to_string).collect();
-            (!failures.is_empty()).then(|| failures.join("\n"))
-        }
-    };
-    let followed = state.scanners.get().map_or(Ok(()), |scanners| scanners.follow(&state.volumes));
-    let error = match followed {
-        Ok(()) => error,
-        Err(failed) => {
-            let failed = format!("The scanners of a new directory could not be started: {failed}");
-            Some(error.into_iter().chain([failed]).collect::<Vec<_>>().join("\n"))
-        }
-    };
-    // So the metadata servers know the new storages' replicas. Those of removed ones were told one by one.
-    state.pools().for_each(|pool| pool.reporter.request_full_report());
-    changes.push(Change { property: DATA_DIRS, old: listed(&old), new: listed(wanted), error });
-}
 
-/// Other settings wait for the next start. People who have changed one want to know.
-fn tell_others(state: &State, wanted: &DataConfig) {
-    let mut current = state.reconfiguration.current.lock().clone();
-    let mut wanted = wanted.clone();
-    for config in [&mut current, &mut wanted] {
-        config.store.volumes.clear();
-        (config.move_bytes_per_second, config.move_count_max) = (0, 0);
+    pub(crate) fn ended(&self, changes: Vec<Change>, now_ms: u64) {
+        let mut task = self.task.lock();
+        task.changes = changes;
+        task.ended_ms = now_ms;
+        task.is_running = false;
     }
-    if current != wanted {
-        tracing::warn!(
-            changeable = PROPERTIES.join(", "),
-            "the configuration has other changes, which count from the next start on"
-        );
-    }
-}
-
-fn sorted(volumes: &[VolumeConfig]) -> Vec<String> {
-    let mut names: Vec<_> = volumes.iter().map(ToString::to_string).collect();
-    names.sort_unstable();
-    names
-}
-
-/// The directories as they stand in a configuration.
-fn listed(volumes: &[VolumeConfig]) -> String {
-    volumes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

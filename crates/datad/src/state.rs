@@ -1,7 +1,7 @@
 //! The state that all parts of a data server share.
 
 use crate::{
-    config::DataConfig, disk_balancer::DiskBalancer, identity::Identity, moves::Moves, pool::Pool,
+    config::DataConfig, disk_balancer::book::DiskBalancer, identity::Identity, moves::Moves, pool::Pool,
     reconfiguration::Reconfiguration,
 };
 use base::{BlockId, Moment, StorageType};

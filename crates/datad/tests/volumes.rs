@@ -269,10 +269,10 @@ async fn a_second_task_waits_for_nobody_and_is_refused() {
     server.state().reconfiguration.set_reload(Box::new(read));
     let first = tokio::spawn({
         let state = server.state().clone();
-        async move { datad::reconfiguration::start(&state).await }
+        async move { datad::reconfigure::start(&state).await }
     });
     is_reading.recv().unwrap();
-    let refused = datad::reconfiguration::start(server.state()).await.unwrap_err();
+    let refused = datad::reconfigure::start(server.state()).await.unwrap_err();
     assert_eq!(refused, "Another reconfiguration task is running.");
     go.send(()).unwrap();
     let moves = server.state().moves.clone();
