@@ -139,7 +139,12 @@ fn plan_of_type(disks: &[Disk], storage_type: i32, threshold_percent: u64) -> Ve
     // How much more each disk has than its share.
     let mut excess: Vec<(i128, usize)> = places
         .iter()
-        .map(|at| (i128::from(disks[*at].used) - used * i128::from(disks[*at].size) / size.max(1), *at))
+        .map(|at| {
+            (
+                i128::from(disks[*at].used) - used.saturating_mul(i128::from(disks[*at].size)) / size.max(1),
+                *at,
+            )
+        })
         .collect();
     let is_beyond = |(bytes, at): (i128, usize)| {
         bytes.abs() * 100 > i128::from(disks[at].size) * i128::from(threshold_percent)
@@ -294,10 +299,9 @@ mod tests {
 
     #[test]
     fn a_new_disk_gets_its_share_from_the_fullest() {
-        assert_eq!(
-            plan(&disks(&[(1, 90, 100), (1, 60, 100), (1, 0, 100)]), 10),
-            [step(0, 2, 40), step(1, 2, 10)]
-        );
+        let three = disks(&[(1, 90, 100), (1, 60, 100), (1, 0, 100)]);
+        assert_eq!(plan(&three, 5), [step(0, 2, 40), step(1, 2, 10)]);
+        assert_eq!(plan(&three, 10), [step(0, 2, 40)], "what is left is within the threshold");
         assert_eq!(plan(&disks(&[(1, 600, 1_000), (1, 0, 500)]), 10), [step(0, 1, 200)], "by their sizes");
     }
 
