@@ -356,3 +356,24 @@ fn a_disk_that_is_put_back_brings_no_second_replicas() {
     assert_eq!(content(&store.read(&named(away)).unwrap()), bytes(5_000));
     assert_eq!(reported(&store), [2, 0]);
 }
+
+/// The replica in use is deleted before its double was removed: then the metadata server hears of the double, and orders it away too.
+#[test]
+fn a_second_replica_does_not_outlive_the_first_unknown() {
+    let root = tempfile::tempdir().unwrap();
+    let (store, seen) = open_seen(Env::production(), root.path(), 2);
+    store_block(&store, 1, 5_000);
+    let away = store_block(&store, 2, 5_000);
+    swap(&store, root.path(), &[0]);
+    assert_eq!(store_block(&store, 2, 5_000), away);
+    // Opened to be appended to, it is nobody's to judge.
+    let writer = store.append(&named(away), GenerationStamp(1002), 5_000).unwrap();
+    swap(&store, root.path(), &[0, 1]);
+    let is_there = || files(root.path(), 1, away).0.exists();
+    assert!(is_there());
+    store.invalidate(&named(writer.block())).unwrap();
+    drop(writer);
+    eventually("the second replica is told", || seen.received.lock().unwrap().contains(&away));
+    store.invalidate(&named(away)).unwrap();
+    eventually("it goes", || !is_there());
+}

@@ -14,7 +14,7 @@ mod directories;
 pub mod figures;
 pub mod plan;
 mod signal;
-mod take_up;
+pub(crate) mod take_up;
 mod worker;
 
 use crate::{store::BlockStore, volume::VolumeIndex};
