@@ -5,7 +5,7 @@ use crate::{
     error::{StoreError, StoreResult},
     layout::Place,
     replica::ReplicaFacts,
-    volume::VolumeIndex,
+    volume_index::VolumeIndex,
 };
 use base::{Block, BlockId, GenerationStamp, ReplicaState};
 use env::File;

@@ -39,6 +39,9 @@ pub enum OpenError {
         path.display()
     )]
     Missing { path: PathBuf },
+    /// Mount the disk, or make the directory if it is to be new.
+    #[error("{}: there is no such data directory, or only its lock: is its disk mounted? Only for a new disk: `mkdir -p {0} && rm -f {0}/in_use.lock`, and give the order again", path.display())]
+    MissingToAdd { path: PathBuf },
     /// Let other data servers serve this pool.
     #[error(
         "block pool {pool} is not served here: this data server serves {count_max} others, and no more are possible"
@@ -46,6 +49,9 @@ pub enum OpenError {
     TooManyPools { pool: String, count_max: usize },
     #[error("no data directory is given")]
     NoVolume,
+    /// Start the server again; or give it fewer directories.
+    #[error("this process has opened {count_max} data directories since its start, and opens no more")]
+    TooManyVolumes { count_max: usize },
 }
 
 /// Why an operation on a replica is refused or failed. Each operation gives [`StoreError::UnknownPool`] if the block's

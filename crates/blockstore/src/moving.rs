@@ -1,7 +1,8 @@
-//! A finished replica goes from one volume to a volume of another storage type.
+//! A finished replica goes from one volume to another: to one of another storage type, or to an emptier one of the same type.
 //!
 //! The replica is copied, each chunk checked against its checksum, and is durable under its new name before the old files
-//! go. If the server dies in between, both volumes have it, and the next start takes one of them. Nobody waits: the
+//! go. If the server dies in between, both volumes have it; the next start takes one of them, and removes the other when it has read the first
+//! ([`crate::doubles`]). Nobody waits: the
 //! replica is read, appended to and removed while it is copied, and the copy is given up if the replica has changed. Only
 //! while the copy gets its name is the replica kept from changes.
 
@@ -12,6 +13,7 @@ use crate::{
     meta_file,
     pool::PoolStore,
     reader::ReplicaReader,
+    scanner::check::GoOn,
     volume::VolumeIndex,
 };
 use base::{Block, BlockId, ChecksumKind, ExtendedBlock, ReplicaState, StorageType};
@@ -45,11 +47,56 @@ impl PoolStore {
         if self.volume(target).storage_type != storage_type {
             return Err(StoreError::OutOfSpace(settled.length));
         }
+        self.move_settled(id, settled, target, &mut |_| true)?;
+        Ok(self.storage_id(target).clone())
+    }
+
+    /// Moves a finished replica of exactly `block`'s stamp and length to another volume of the same storage type. Before each
+    /// piece is copied, `go_on` is asked with its bytes; it may wait, and gives the move up by `false`.
+    ///
+    /// # Errors
+    /// Those of [`PoolStore::move_to_type`], but that [`StoreError::Exists`] tells that the replica is on that volume;
+    /// [`StoreError::Unsupported`] if that volume is of another storage type, [`StoreError::VolumeLost`] if it has failed
+    /// or is removed, [`StoreError::State`] if the move is given up. Then the replica is where it was.
+    pub fn move_to_volume(
+        &self,
+        block: &ExtendedBlock,
+        target: VolumeIndex,
+        go_on: &mut GoOn<'_>,
+    ) -> StoreResult<()> {
+        self.check_pool(&block.pool)?;
+        let id = block.block.id;
+        let settled = self.finished(block.block)?;
+        let found = settled.block(id);
+        if settled.volume == target {
+            return Err(StoreError::Exists { block: found, state: ReplicaState::Finalized });
+        }
+        if self.volume(settled.volume).storage_type != self.volume(target).storage_type {
+            return Err(StoreError::Unsupported("the volumes are of different storage types".into()));
+        }
+        let figures = self.volumes.figures(self.volume(target));
+        let figures = figures.map_err(|error| self.io_error(target, "its space cannot be read", error))?;
+        if figures.remaining_bytes <= settled.length {
+            return Err(StoreError::OutOfSpace(settled.length));
+        }
+        self.move_settled(id, settled, target, go_on)
+    }
+
+    fn move_settled(
+        &self,
+        id: BlockId,
+        settled: Settled,
+        target: VolumeIndex,
+        go_on: &mut GoOn<'_>,
+    ) -> StoreResult<()> {
+        let found = settled.block(id);
+        // Held until the last file of the copy is removed, or the copy is the replica.
+        let _in_use = self.enter(target, found)?;
         if !self.state.map.write().moving.insert(id) {
             return Err(changed(found, "it is being moved already"));
         }
         self.volume(target).promise(settled.length);
-        let moved = self.copy_and_switch(id, settled, target);
+        let moved = self.copy_and_switch(id, settled, target, go_on);
         self.volume(target).release(settled.length);
         match moved {
             Ok(()) => self.remove_record(found, Record::Finalized(settled)),
@@ -61,7 +108,20 @@ impl PoolStore {
         }
         // Not earlier: until then a new replica of the block would have files of the same names.
         self.state.map.write().moving.remove(&id);
-        moved.map(|()| self.storage_id(target).clone())
+        moved
+    }
+
+    /// The finished replicas on a volume, sorted by block id.
+    pub fn finished_blocks(&self, volume: VolumeIndex) -> Vec<Block> {
+        let map = self.state.map.read();
+        let finished = map.records.iter().filter_map(|(id, record)| match record {
+            Record::Finalized(settled) if settled.volume == volume => Some(settled.block(*id)),
+            _ => None,
+        });
+        let mut blocks: Vec<_> = finished.collect();
+        drop(map);
+        blocks.sort_unstable();
+        blocks
     }
 
     /// The finished replica that is asked for.
@@ -82,14 +142,20 @@ impl PoolStore {
         Ok(settled)
     }
 
-    fn copy_and_switch(&self, id: BlockId, settled: Settled, target: VolumeIndex) -> StoreResult<()> {
+    fn copy_and_switch(
+        &self,
+        id: BlockId,
+        settled: Settled,
+        target: VolumeIndex,
+        go_on: &mut GoOn<'_>,
+    ) -> StoreResult<()> {
         let found = settled.block(id);
         let reader = self.read_settled(id, settled)?;
         let Some(meta) = reader.meta_file.clone() else {
             return Err(StoreError::Corrupt { block: found, what: "its meta file is missing".into() });
         };
         let files = self.open_files(target, Place::Temporary, found, OpenMode::CreateOrTruncate)?;
-        self.copy_bytes(&reader, &*meta, target, (&*files.block, &*files.meta))?;
+        self.copy_bytes(&reader, &*meta, target, (&*files.block, &*files.meta), go_on)?;
         for file in [&files.block, &files.meta] {
             file.sync_data().map_err(|error| self.sync_error(target, &format!("syncing {found}"), error))?;
         }
@@ -154,6 +220,7 @@ impl PoolStore {
         meta: &dyn File,
         target: VolumeIndex,
         (block_file, meta_file): (&dyn File, &dyn File),
+        go_on: &mut GoOn<'_>,
     ) -> StoreResult<()> {
         let (block, checksum) = (reader.block, reader.checksum);
         let read =
@@ -169,6 +236,13 @@ impl PoolStore {
         let mut offset = 0;
         while offset < block.length {
             let size = piece.min(block.length - offset) as usize;
+            if !go_on(size as u64) {
+                return Err(changed(block, "its move was given up"));
+            }
+            // Who takes a volume away waits for this.
+            if self.is_lost(reader) || !self.volume(target).is_alive() {
+                return Err(StoreError::VolumeLost(block));
+            }
             data.resize(size, 0);
             sums.resize(size.div_ceil(chunk) * checksum.size(), 0);
             let sums_at = meta_file::sum_offset(checksum, offset);

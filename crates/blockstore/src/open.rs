@@ -11,8 +11,10 @@ use crate::{
     threads::VolumeThreads,
     version_file::{Version, check, check_layout},
     volume::{Volume, VolumeIndex},
+    volume_list::{VOLUME_COUNT_MAX, VolumeList},
 };
 use env::{Disk, Env};
+use parking_lot::{Mutex, RwLock};
 use std::{
     io,
     sync::{
@@ -28,12 +30,15 @@ impl BlockStore {
     /// [`BlockStore::serve_pool`].
     ///
     /// # Errors
-    /// [`OpenError::NoVolume`] if no data directory is given; [`OpenError::Uuid`] if directories have different uuids;
+    /// [`OpenError::NoVolume`] if no data directory is given, [`OpenError::TooManyVolumes`] if too many are; [`OpenError::Uuid`] if directories have different uuids;
     /// [`OpenError::TooManyFailed`] if more of them cannot be used than may fail, or all; [`OpenError::Io`] if threads
     /// cannot be started. A directory in the midst of an upgrade of a DataNode cannot be used. With a single directory, the reason why it cannot be used.
     pub fn open(env: Env, config: StoreConfig) -> Result<Arc<Self>, OpenError> {
         if config.volumes.is_empty() {
             return Err(OpenError::NoVolume);
+        }
+        if config.volumes.len() > VOLUME_COUNT_MAX {
+            return Err(OpenError::TooManyVolumes { count_max: VOLUME_COUNT_MAX });
         }
         let mut volumes = Vec::new();
         let mut failed_at_start = Vec::new();
@@ -65,26 +70,31 @@ impl BlockStore {
         }
         let threads = VolumeThreads::start(volumes.len(), config.threads_per_volume)
             .map_err(|error| OpenError::Io { path: config.volumes[0].path.clone(), error })?;
-        let turns =
-            volumes.iter().map(|volume| start_turns(&env, &config, volume)).collect::<Result<_, _>>()?;
+        for volume in &mut volumes {
+            volume.turns = start_turns(&env, &config, volume)?;
+        }
         let uuid = uuid.unwrap_or_else(|| random_uuid(&env).to_string().into());
         Ok(Arc::new(Self {
             env,
             config,
             uuid,
-            volumes,
-            failed_at_start,
+            volumes: VolumeList::new(volumes),
+            swapping: RwLock::default(),
+            failed_at_start: Mutex::new(failed_at_start),
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             opening: Opening::default(),
             turn: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             threads,
-            turns,
         }))
     }
 }
 
-fn start_turns(env: &Env, config: &StoreConfig, volume: &Volume) -> Result<Option<Turns>, OpenError> {
+pub(crate) fn start_turns(
+    env: &Env,
+    config: &StoreConfig,
+    volume: &Volume,
+) -> Result<Option<Turns>, OpenError> {
     if !config.turns.which.has(volume.storage_type) {
         return Ok(None);
     }
@@ -94,7 +104,7 @@ fn start_turns(env: &Env, config: &StoreConfig, volume: &Volume) -> Result<Optio
 }
 
 /// Locks a directory and reads its VERSION; the second answer is the server's uuid, where it is known.
-fn open_volume(
+pub(crate) fn open_volume(
     env: &Env,
     config: &VolumeConfig,
     index: VolumeIndex,
@@ -130,7 +140,7 @@ fn open_volume(
 
 /// Whether nobody has made this directory but a start of a data server. It is made for the lock; whether it may be new, the
 /// cluster says at the handshake, and if it does not, the lock's file tells the next start.
-fn was_missing(disk: &dyn Disk, paths: &VolumePaths) -> io::Result<bool> {
+pub(crate) fn was_missing(disk: &dyn Disk, paths: &VolumePaths) -> io::Result<bool> {
     if !disk.is_directory(&paths.root)? {
         return Ok(true);
     }

@@ -9,9 +9,10 @@ use crate::{
     pool_state::PoolState,
     replica::ReplicaFacts,
     store::BlockStore,
+    usage::VolumeUse,
     volume::{Volume, VolumeIndex},
 };
-use base::{BlockId, ReplicaState, StorageType};
+use base::{Block, BlockId, ReplicaState, StorageType};
 use env::Disk;
 use std::{fmt, io, sync::Arc};
 
@@ -74,13 +75,17 @@ impl PoolStore {
 
     /// Every replica of each living volume but temporary ones, sorted by block id.
     pub fn block_reports(&self) -> Vec<StorageReplicas> {
-        let mut by_volume: Vec<Vec<ReplicaFacts>> = self.volumes.volumes.iter().map(|_| Vec::new()).collect();
-        for (id, record) in &self.state.map.read().records {
+        let mut by_volume: Vec<Vec<ReplicaFacts>> = Vec::new();
+        let map = self.state.map.read();
+        // Volumes come under the map's lock: the list has those of all records.
+        by_volume.resize_with(self.volumes.volumes.len(), Vec::new);
+        for (id, record) in &map.records {
             let facts = record.facts(*id);
             if facts.state != ReplicaState::Temporary {
                 by_volume[record.volume().0 as usize].push(facts);
             }
         }
+        drop(map);
         let mut reports = Vec::new();
         for (volume, mut replicas) in self.volumes.volumes.iter().zip(by_volume) {
             if volume.is_alive() {
@@ -131,6 +136,14 @@ impl PoolStore {
     /// The paths of the pool on a volume.
     pub(crate) fn paths(&self, volume: VolumeIndex) -> PoolPaths {
         self.volume(volume).pool(&self.state.info.pool)
+    }
+
+    /// Keeps a volume from being given away until the answer is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::VolumeLost`] if the volume has failed or is removed.
+    pub(crate) fn enter(&self, volume: VolumeIndex, block: Block) -> StoreResult<VolumeUse> {
+        self.volume(volume).enter().ok_or(StoreError::VolumeLost(block))
     }
 
     pub(crate) fn record(&self, id: BlockId) -> StoreResult<Record> {

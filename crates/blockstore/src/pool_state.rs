@@ -6,6 +6,7 @@ use crate::{
     map::{Record, ReplicaMap},
     observer::Observer,
     volume::{Volume, VolumeIndex},
+    volume_list::VOLUME_COUNT_MAX,
 };
 use base::BlockId;
 use parking_lot::{Mutex, RwLock};
@@ -32,14 +33,19 @@ pub(crate) struct PoolState {
 }
 
 impl PoolState {
-    /// A pool with `used` bytes on each volume.
+    /// A pool with `used` bytes on each volume; there is room for those that come later.
     pub fn new(info: PoolInfo, map: ReplicaMap, used: Vec<u64>) -> Self {
         Self {
             info,
             map: RwLock::new(map),
             observer: OnceLock::new(),
             turns: AtomicU32::new(0),
-            used: used.into_iter().map(AtomicU64::new).collect(),
+            used: used
+                .into_iter()
+                .chain(std::iter::repeat(0))
+                .take(VOLUME_COUNT_MAX)
+                .map(AtomicU64::new)
+                .collect(),
             durable_directories: Mutex::default(),
         }
     }
@@ -79,20 +85,26 @@ impl PoolState {
         }
     }
 
-    /// Forgets the replicas of a volume that has failed, and tells the observer.
+    /// Forgets the replicas of a volume that has failed or is removed, and tells the observer.
     pub fn lose_volume(&self, volume: &Volume) {
         let mut lost = Vec::new();
-        self.map.write().records.retain(|id, record| {
-            // Recoveries under way notice the loss when they look their replica up again.
+        let mut map = self.map.write();
+        let ReplicaMap { records, recovering, .. } = &mut *map;
+        records.retain(|id, record| {
             if record.volume() != volume.index {
                 return true;
             }
             if let Record::Active(active) = record {
                 active.replace_writer();
+                volume.note_cut_off(active);
             }
+            // A recovery under way notices: should the replica come back with its volume, nobody keeps others off it.
+            recovering.remove(id);
             lost.push(record.block(*id));
             false
         });
+        drop(map);
+        self.durable_directories.lock().retain(|(index, _)| *index != volume.index);
         for block in &lost {
             self.unsettle(block.id);
         }

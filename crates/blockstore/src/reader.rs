@@ -9,6 +9,7 @@ use crate::{
     meta_file,
     pool::PoolStore,
     schedule::read_stream::ReadStream,
+    usage::VolumeUse,
     volume::VolumeIndex,
 };
 use base::{Block, BlockId, ChecksumKind, ExtendedBlock, ReplicaState};
@@ -33,6 +34,8 @@ pub struct ReplicaReader {
     /// file may already cover more of that chunk, so this one is sent instead.
     pub last_sum: Option<[u8; 4]>,
     pub volume: VolumeIndex,
+    /// The volume is not given away while this is held.
+    _in_use: VolumeUse,
 }
 
 impl PoolStore {
@@ -63,6 +66,11 @@ impl PoolStore {
         }
     }
 
+    /// Whether the volume of an opened replica has been lost since: who reads it goes to another server.
+    pub fn is_lost(&self, reader: &ReplicaReader) -> bool {
+        !self.volume(reader.volume).is_alive()
+    }
+
     /// Turns for somebody who reads bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
     pub fn read_stream(&self, reader: &ReplicaReader, begin: u64, end: u64) -> Option<ReadStream> {
         let turns = self.volumes.turns(reader.volume)?;
@@ -87,6 +95,7 @@ impl PoolStore {
 
     pub(crate) fn read_settled(&self, id: BlockId, settled: Settled) -> StoreResult<ReplicaReader> {
         let block = settled.block(id);
+        let in_use = self.enter(settled.volume, block)?;
         let paths = self.paths(settled.volume);
         let block_file = match self.disk().open(&paths.block(Place::Finalized, id), OpenMode::Read) {
             Ok(file) => file,
@@ -120,6 +129,7 @@ impl PoolStore {
             state: ReplicaState::Finalized,
             last_sum: None,
             volume: settled.volume,
+            _in_use: in_use,
         })
     }
 
@@ -137,6 +147,7 @@ impl PoolStore {
                 what: "it is being copied and cannot be read yet".into(),
             });
         }
+        let in_use = self.enter(active.volume, block)?;
         let open = match &files.open {
             Some(open) => open.clone(),
             None => self.open_files(active.volume, files.place, block, OpenMode::Read)?,
@@ -154,6 +165,7 @@ impl PoolStore {
             },
             last_sum: files.last_sum,
             volume: active.volume,
+            _in_use: in_use,
         })
     }
 

@@ -295,6 +295,7 @@ impl PoolStore {
         found: Block,
         stamp: GenerationStamp,
     ) -> StoreResult<()> {
+        let _in_use = self.enter(settled.volume, found)?;
         let paths = self.paths(settled.volume);
         // Under the map's lock: a rename is quick, and nobody may look the replica up half-way.
         let mut map = self.state.map.write();

@@ -71,10 +71,7 @@ impl PoolStore {
 
     /// The block file first: a meta file alone is nothing, a block file alone would be a corrupt replica.
     fn remove_files(&self, index: VolumeIndex, place: Place, block: Block) {
-        let volume = self.volume(index);
-        if !volume.is_alive() {
-            return;
-        }
+        let Some(_in_use) = self.volume(index).enter() else { return };
         let paths = self.paths(index);
         let block_path = paths.block(place, block.id);
         let meta_path = paths.meta(place, block.id, block.generation_stamp);

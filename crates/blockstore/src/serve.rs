@@ -2,6 +2,7 @@
 
 use crate::{
     config::PoolInfo,
+    doubles::Double,
     error::OpenError,
     layout::{LAYOUT_VERSION, POOL_PREFIX, is_pool_name},
     map::{Record, ReplicaMap},
@@ -14,7 +15,7 @@ use crate::{
     version_file::{Version, check, check_layout},
     volume::Volume,
 };
-use base::BlockId;
+use base::{BlockId, GenerationStamp};
 use std::{collections::hash_map::Entry, path::Path, sync::Arc};
 
 /// How long after its `format` a cluster counts as new. An operator who sets up a cluster has started its data servers by then.
@@ -64,6 +65,8 @@ impl BlockStore {
 
     /// Formats and scans a pool that is not served yet.
     fn open_pool(self: &Arc<Self>, pool: &PoolInfo) -> Result<PoolStore, OpenError> {
+        // No volume comes or goes meanwhile, but for those that fail.
+        let _swapping = self.swapping.read();
         let mut failures = Vec::new();
         let mut formatted = Vec::new();
         for (volume, result) in self.format_everywhere(pool)? {
@@ -73,13 +76,14 @@ impl BlockStore {
             }
         }
         let mut map = ReplicaMap::default();
+        let mut doubles = Vec::new();
         let mut used = vec![0; self.volumes.len()];
         for (volume, result) in on_each(formatted, |volume| self.scan_volume(volume, pool)) {
             match result {
                 Ok(scanned) => {
                     used[volume.index.0 as usize] = scanned.used_bytes;
                     for (id, record) in scanned.records {
-                        insert_better(&mut map, id, record);
+                        doubles.extend(insert_better(&mut map, id, record));
                     }
                 }
                 Err(error) => failures.push((volume, error)),
@@ -102,7 +106,9 @@ impl BlockStore {
         for volume in self.volumes.iter().filter(|volume| !volume.is_alive()) {
             state.lose_volume(volume);
         }
-        Ok(PoolStore { volumes: self.clone(), state })
+        let store = PoolStore { volumes: self.clone(), state };
+        store.remove_doubles(doubles);
+        Ok(store)
     }
 
     /// The pool's store, if the pool is served already.
@@ -136,8 +142,10 @@ impl BlockStore {
             return Ok(());
         }
         let error = |volume: &Volume| OpenError::Missing { path: volume.paths.root.clone() };
-        let failed = self.failed_at_start.len() + missing.len();
-        if failed > self.config.failed_volumes_tolerated || missing.len() == self.volumes.len() {
+        let failed = self.failed_at_start.lock().len() + missing.len();
+        if failed > self.config.failed_volumes_tolerated
+            || missing.len() == self.volumes.iter().filter(|volume| !volume.is_removed()).count()
+        {
             return Err(error(missing[0]));
         }
         for volume in missing {
@@ -165,7 +173,7 @@ impl BlockStore {
     }
 
     /// Whether the volume is empty or this cluster's, and nothing in it waits for a DataNode.
-    fn check_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
+    pub(crate) fn check_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
         let path = volume.paths.version();
         if let Some(version) = Version::read(self.disk(), &path)? {
             check(&path, "clusterID", version.require(&path, "clusterID")?, &pool.cluster)?;
@@ -198,7 +206,7 @@ impl BlockStore {
         }))
     }
 
-    fn scan_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<Scanned, OpenError> {
+    pub(crate) fn scan_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<Scanned, OpenError> {
         let started = self.env.clock.moment();
         let paths = volume.pool(&pool.pool);
         forget_what_a_datanode_believes(self.disk(), &paths).map_err(OpenError::io(&paths.root))?;
@@ -215,7 +223,7 @@ impl BlockStore {
     }
 
     /// Gives an empty directory its VERSION.
-    fn format_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
+    pub(crate) fn format_volume(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
         let path = volume.paths.version();
         if Version::read(self.disk(), &path)?.is_some_and(|version| version.get("datanodeUuid").is_some()) {
             return Ok(());
@@ -232,7 +240,7 @@ impl BlockStore {
         self.disk().sync_directory(&volume.paths.root).map_err(OpenError::io(&volume.paths.root))
     }
 
-    fn format_pool(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
+    pub(crate) fn format_pool(&self, volume: &Volume, pool: &PoolInfo) -> Result<(), OpenError> {
         use crate::layout::Place::{BeingWritten, Finalized, Temporary};
         let paths = volume.pool(&pool.pool);
         for place in [Finalized, BeingWritten, Temporary] {
@@ -274,21 +282,26 @@ fn on_each<'a, T: Send>(
 }
 
 /// Two volumes, or two places of one, may hold a replica of the same block after an accident: the newer,
-/// then the finished, then the longer one is the replica; the other is left on disk and unused.
-fn insert_better(map: &mut ReplicaMap, id: BlockId, record: Record) {
-    let worth = |record: &Record| {
-        let block = record.block(id);
-        (block.generation_stamp, matches!(record, Record::Finalized(_)), block.length)
-    };
+/// then the finished, then the longer one is the replica. The answer is the other one, if it may be removed.
+fn insert_better(map: &mut ReplicaMap, id: BlockId, record: Record) -> Option<Double> {
     match map.records.entry(id) {
         Entry::Vacant(entry) => {
             entry.insert(record);
+            None
         }
         Entry::Occupied(mut entry) => {
             tracing::warn!(block = %record.block(id), other = %entry.get().block(id), "two replicas of one block");
-            if worth(&record) > worth(entry.get()) {
-                entry.insert(record);
-            }
+            let other = match worth(id, &record) > worth(id, entry.get()) {
+                true => entry.insert(record),
+                false => record,
+            };
+            Double::of(id, &other)
         }
     }
+}
+
+/// What is held against what when two replicas of one block are there.
+pub(crate) fn worth(id: BlockId, record: &Record) -> (GenerationStamp, bool, u64) {
+    let block = record.block(id);
+    (block.generation_stamp, matches!(record, Record::Finalized(_)), block.length)
 }

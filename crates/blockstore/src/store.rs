@@ -8,9 +8,11 @@ use crate::{
     schedule::turns::{TurnFigures, Turns},
     threads::VolumeThreads,
     volume::{Figures, Volume, VolumeIndex, is_broken},
+    volume_list::VolumeList,
 };
 use base::StorageType;
 use env::{Disk, Env};
+use parking_lot::{Mutex, RwLock};
 use std::{
     io,
     path::PathBuf,
@@ -28,17 +30,17 @@ pub struct BlockStore {
     pub(crate) env: Env,
     pub(crate) config: StoreConfig,
     pub(crate) uuid: Arc<str>,
-    pub(crate) volumes: Vec<Volume>,
-    /// Data directories that could not be opened at start.
-    pub(crate) failed_at_start: Vec<String>,
+    pub(crate) volumes: VolumeList,
+    /// Held while volumes come and go, and shared by those who open a pool.
+    pub(crate) swapping: RwLock<()>,
+    /// Data directories that could not be opened at start, and are still in the configuration.
+    pub(crate) failed_at_start: Mutex<Vec<String>>,
     /// The pools that are served, from the front: each has a place from its first handshake on. So they can be read without a lock.
     pub(crate) pools: Box<[OnceLock<Arc<PoolState>>]>,
     pub(crate) opening: Opening,
     pub(crate) turn: AtomicUsize,
     pub(crate) is_closed: AtomicBool,
     pub(crate) threads: VolumeThreads,
-    /// The turns of each volume whose streams take turns.
-    pub(crate) turns: Vec<Option<Turns>>,
 }
 
 /// One volume's figures for a heartbeat.
@@ -73,9 +75,10 @@ impl BlockStore {
         &self.volume(volume).storage_id
     }
 
-    /// The storage id and type of every volume, failed ones included.
+    /// The storage id and type of every volume, failed and removed ones included; the latest first.
     pub fn storages(&self) -> impl Iterator<Item = (Arc<str>, StorageType)> {
-        self.volumes.iter().map(|volume| (volume.storage_id.clone(), volume.storage_type))
+        let volumes: Vec<&Volume> = self.volumes.iter().collect();
+        volumes.into_iter().rev().map(|volume| (volume.storage_id.clone(), volume.storage_type))
     }
 
     pub fn has_living_volume(&self) -> bool {
@@ -107,7 +110,7 @@ impl BlockStore {
     /// The figures of all volumes' turns together.
     pub fn turn_figures(&self) -> TurnFigures {
         let mut sum = TurnFigures::default();
-        for figures in self.turns.iter().flatten().map(Turns::figures) {
+        for figures in self.volumes.iter().filter_map(|volume| volume.turns.as_ref()).map(Turns::figures) {
             sum.turns += figures.turns;
             sum.written_out_bytes += figures.written_out_bytes;
             sum.queued_bytes += figures.queued_bytes;
@@ -121,14 +124,15 @@ impl BlockStore {
         let running = self
             .volumes
             .iter()
+            .filter(|volume| !volume.is_removed())
             .filter_map(|volume| volume.failure().map(|_| volume.paths.root.display().to_string()));
-        self.failed_at_start.iter().cloned().chain(running).collect()
+        self.failed_at_start.lock().iter().cloned().chain(running).collect()
     }
 
     /// Refuses everything from now on and lets another process take the directories.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        for volume in &self.volumes {
+        for volume in self.volumes.iter() {
             volume.unlock();
         }
     }
@@ -158,18 +162,18 @@ impl BlockStore {
     }
 
     /// A volume's figures. What is used is the sum over all pools that are served, as in HDFS.
-    fn figures(&self, volume: &Volume) -> io::Result<Figures> {
+    pub(crate) fn figures(&self, volume: &Volume) -> io::Result<Figures> {
         let used_bytes = self.pool_states().map(|pool| pool.used(volume.index)).sum();
         volume.figures(self.disk(), used_bytes)
     }
 
     /// The turns of a volume, if its streams take turns.
     pub(crate) fn turns(&self, index: VolumeIndex) -> Option<&Turns> {
-        self.turns[index.0 as usize].as_ref()
+        self.volume(index).turns.as_ref()
     }
 
     pub(crate) fn volume(&self, index: VolumeIndex) -> &Volume {
-        &self.volumes[index.0 as usize]
+        self.volumes.get(index)
     }
 
     /// Chooses the volume for a replica of `size` bytes: one of the storage type asked for, or any one if no volume of

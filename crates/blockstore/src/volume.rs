@@ -1,8 +1,12 @@
 //! One data directory of a running store.
 
+pub use crate::volume_index::VolumeIndex;
 use crate::{
+    active::Active,
     error::OpenError,
     layout::{PoolPaths, VolumePaths},
+    schedule::turns::Turns,
+    usage::{Uses, VolumeUse},
 };
 use base::StorageType;
 use env::{Disk, Lock, disk::LockFile};
@@ -10,14 +14,10 @@ use parking_lot::Mutex;
 use std::{
     io,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
-
-/// A volume's place among the opened ones; stays the same while the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VolumeIndex(pub u16);
 
 pub(crate) struct Volume {
     pub index: VolumeIndex,
@@ -33,6 +33,14 @@ pub(crate) struct Volume {
     lock: Mutex<Option<Arc<dyn Lock>>>,
     /// The directory was not there, has been made at this start, and has not been taken for new yet.
     is_missing: AtomicBool,
+    /// An operator has taken it out of the configuration, or has had a failed one opened anew.
+    is_removed: AtomicBool,
+    /// Those who are at its files, but for the writers of replicas: those hold their replica's files.
+    uses: Arc<Uses>,
+    /// The replicas that were being written here when it was lost. Their writers may still be at the files.
+    cut_off: Mutex<Vec<Weak<Active>>>,
+    /// The turns of its streams, if they take turns.
+    pub turns: Option<Turns>,
 }
 
 impl Volume {
@@ -54,7 +62,45 @@ impl Volume {
             failure: OnceLock::new(),
             lock: Mutex::new(Some(lock.into())),
             is_missing: AtomicBool::new(is_missing),
+            is_removed: AtomicBool::new(false),
+            uses: Arc::default(),
+            cut_off: Mutex::default(),
+            turns: None,
         }
+    }
+
+    /// Counts one more in who is at the volume's files, until the answer is dropped; `None` if it is lost.
+    pub fn enter(&self) -> Option<VolumeUse> {
+        let entered = Uses::enter(&self.uses);
+        // Counted first and looked at second: who takes the volume away does it in the other order.
+        self.is_alive().then_some(entered)
+    }
+
+    /// Whether anybody is still at its files.
+    pub fn is_used(&self) -> bool {
+        self.uses.count() > 0
+    }
+
+    pub fn note_cut_off(&self, active: &Arc<Active>) {
+        self.cut_off.lock().push(Arc::downgrade(active));
+    }
+
+    /// Those replicas whose writers have yet to be waited for.
+    pub fn take_cut_off(&self) -> Vec<Weak<Active>> {
+        std::mem::take(&mut self.cut_off.lock())
+    }
+
+    pub fn set_removed(&self) {
+        self.is_removed.store(true, Ordering::Release);
+    }
+
+    /// An operator has removed it: it is no failure any more, and nobody is told of it.
+    pub fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Acquire)
+    }
+
+    pub fn is_locked(&self) -> bool {
+        self.lock.lock().is_some()
     }
 
     pub fn pool(&self, pool: &str) -> PoolPaths {

@@ -5,7 +5,7 @@ use crate::{
     runtime, user,
 };
 use anyhow::Context;
-use datad::DataServer;
+use datad::{DataConfig, DataServer};
 use env::Env;
 use std::{path::PathBuf, process::ExitCode};
 
@@ -20,18 +20,16 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut settings = Settings::defaults(config::DATA);
-    if let Some(file) = &args.config {
-        settings.read_file(file)?;
-    }
-    for assignment in &args.set {
-        settings.set(assignment)?;
-    }
+    let settings = settings(&args)?;
     let config = config::data::config(&settings, &user::of_this_process()?)?;
     loopback::warn(&settings);
     runtime::block_on(async move {
         let server =
             DataServer::start(Env::production(), config).await.context("starting the data server")?;
+        server
+            .state()
+            .reconfiguration
+            .set_reload(Box::new(move || reload(&args).map_err(|error| format!("{error:#}"))));
         println!("serving blocks on {}", server.transfer_addr());
         tokio::select! {
             biased;
@@ -42,4 +40,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         server.shutdown().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The defaults, then the file as it is now, then what the command line sets.
+fn settings(args: &Args) -> anyhow::Result<Settings> {
+    let mut settings = Settings::defaults(config::DATA);
+    if let Some(file) = &args.config {
+        settings.read_file(file)?;
+    }
+    for assignment in &args.set {
+        settings.set(assignment)?;
+    }
+    Ok(settings)
+}
+
+fn reload(args: &Args) -> anyhow::Result<DataConfig> {
+    config::data::config(&settings(args)?, &user::of_this_process()?)
 }

@@ -265,6 +265,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("admin list-corrupt-files", &["clover admin list-corrupt-files"]),
     ("admin set-balancer-bandwidth", &["clover admin set-balancer-bandwidth 100m"]),
+    (
+        "admin disk-balancer",
+        &[
+            "clover admin disk-balancer data-1:9867 --plan               # what would be moved",
+            "clover admin disk-balancer data-1:9867 --bandwidth 50m",
+            "clover admin disk-balancer data-1:9867 --status",
+        ],
+    ),
+    (
+        "admin reconfigure",
+        &["clover admin reconfigure data-1:9867    # after a change of data_dirs in its file"],
+    ),
     ("admin allow-snapshot", &["clover admin allow-snapshot /data"]),
     ("admin disallow-snapshot", &["clover admin disallow-snapshot /data"]),
     ("admin ls-snapshottable-dir", &["clover admin ls-snapshottable-dir"]),

@@ -1,21 +1,24 @@
 //! The RPC port of a data server: a few questions of clients and administrators, and block recovery.
 
 use crate::{
-    convert, metadata::handshake::SOFTWARE_VERSION, pool::Pool, recovery, refusal::refuse, state::State,
+    convert, disk_balancer, metadata::handshake::SOFTWARE_VERSION, pool::Pool, reconfigure, recovery,
+    refusal::refuse, state::State,
 };
 use base::{ExtendedBlock, FsError};
 use blockstore::BlockStore;
 use proto::{
     exception,
     hdfs::{
-        DatanodeLocalInfoProto, DatanodeVolumeInfoProto, GetBalancerBandwidthResponseProto,
-        GetDatanodeInfoResponseProto, GetReconfigurationStatusResponseProto,
-        GetReplicaVisibleLengthRequestProto, GetReplicaVisibleLengthResponseProto,
-        GetVolumeReportResponseProto, ListReconfigurablePropertiesResponseProto,
-        RefreshNamenodesResponseProto, ShutdownDatanodeResponseProto, StorageTypeProto,
+        CancelPlanRequestProto, CancelPlanResponseProto, DatanodeLocalInfoProto, DatanodeVolumeInfoProto,
+        DiskBalancerSettingRequestProto, DiskBalancerSettingResponseProto, GetBalancerBandwidthResponseProto,
+        GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
+        GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto,
+        ListReconfigurablePropertiesResponseProto, RefreshNamenodesResponseProto,
+        ShutdownDatanodeResponseProto, StartReconfigurationResponseProto, StorageTypeProto,
+        SubmitDiskBalancerPlanRequestProto, SubmitDiskBalancerPlanResponseProto,
         TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
     },
-    protocol::{CLIENT_DATANODE, INTER_DATANODE, VERSION},
+    protocol::{CLIENT_DATANODE, INTER_DATANODE, RECONFIGURATION, VERSION},
 };
 use rpc::{Call, Replier, RpcError, Service};
 use std::{
@@ -40,7 +43,7 @@ impl IpcService {
 
 impl Service for IpcService {
     fn protocols(&self) -> &[(&'static str, u64)] {
-        &[(CLIENT_DATANODE, VERSION), (INTER_DATANODE, VERSION)]
+        &[(CLIENT_DATANODE, VERSION), (INTER_DATANODE, VERSION), (RECONFIGURATION, VERSION)]
     }
 
     fn call(&self, call: Call, reply: Replier) {
@@ -71,21 +74,37 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         "refreshNamenodes" => {
             reply.result(require_owner(state, call).map(|()| RefreshNamenodesResponseProto {}))
         }
-        "getBalancerBandwidth" => reply.ok(&GetBalancerBandwidthResponseProto {
-            bandwidth: state.moves.rate(),
-        }),
-        "listReconfigurableProperties" => reply.result(
-            require_owner(state, call)
-                .map(|()| ListReconfigurablePropertiesResponseProto { name: Vec::new() }),
-        ),
+        "getBalancerBandwidth" => {
+            reply.ok(&GetBalancerBandwidthResponseProto { bandwidth: state.moves.rate() })
+        }
+        "listReconfigurableProperties" => {
+            reply.result(require_owner(state, call).map(|()| ListReconfigurablePropertiesResponseProto {
+                name: reconfigure::PROPERTIES.map(String::from).to_vec(),
+            }))
+        }
         // A start of 0: Hadoop's clients say that no task was found.
-        "getReconfigurationStatus" => reply.result(require_owner(state, call).map(|()| {
-            GetReconfigurationStatusResponseProto { start_time: 0, end_time: None, changes: Vec::new() }
-        })),
-        "startReconfiguration" => reply.fs_error(&FsError::Unsupported(
-            "No property can be changed while the server runs: change its configuration file and start it again."
-                .into(),
-        )),
+        "getReconfigurationStatus" => {
+            reply.result(require_owner(state, call).map(|()| state.reconfiguration.status()))
+        }
+        "startReconfiguration" => match require_owner(state, call) {
+            Ok(()) => {
+                tracing::info!(caller = %call.caller, "the configuration is to be read again");
+                let state = state.clone();
+                tokio::spawn(async move {
+                    let started = reconfigure::start(&state).await;
+                    reply.result(
+                        started
+                            .map(|()| StartReconfigurationResponseProto {})
+                            .map_err(|error| RpcError::application(exception::IO, error)),
+                    );
+                });
+            }
+            Err(error) => reply.error(error),
+        },
+        "submitDiskBalancerPlan"
+        | "cancelDiskBalancerPlan"
+        | "queryDiskBalancerPlan"
+        | "getDiskBalancerSetting" => balance_disks(state, call, reply),
         "shutdownDatanode" => match require_owner(state, call) {
             Ok(()) => {
                 reply.ok(&ShutdownDatanodeResponseProto {});
@@ -105,6 +124,51 @@ fn answer_client(state: &Arc<State>, call: &Call, reply: Replier) {
         other => {
             reply.fs_error(&FsError::Unsupported(format!("{other} is not offered by this data server.")))
         }
+    }
+}
+
+/// The calls of Hadoop's disk balancer. They look at the disks, which may hang.
+fn balance_disks(state: &Arc<State>, call: &Call, reply: Replier) {
+    let refused = |error: String| RpcError::application(exception::DISK_BALANCER, error);
+    if let Err(error) = require_owner(state, call) {
+        return reply.error(error);
+    }
+    let owned = state.clone();
+    match call.method {
+        "submitDiskBalancerPlan" => match call.decode::<SubmitDiskBalancerPlanRequestProto>() {
+            Ok(request) => {
+                tracing::info!(caller = %call.caller, plan = request.plan_id, "the disk balancer has a plan");
+                tokio::spawn(async move {
+                    let submitted = {
+                        let state = owned.clone();
+                        owned.in_office(move |_| disk_balancer::run::submit(&state, &request)).await
+                    };
+                    reply.result(submitted.map(|()| SubmitDiskBalancerPlanResponseProto {}).map_err(refused));
+                });
+            }
+            Err(error) => reply.error(error),
+        },
+        "cancelDiskBalancerPlan" => {
+            let cancelled = call
+                .decode::<CancelPlanRequestProto>()
+                .and_then(|request| state.disk_balancer.cancel(&request.plan_id).map_err(refused));
+            reply.result(cancelled.map(|()| CancelPlanResponseProto {}));
+        }
+        "queryDiskBalancerPlan" => reply.ok(&state.disk_balancer.status()),
+        _ => match call.decode::<DiskBalancerSettingRequestProto>() {
+            Ok(request) => {
+                tokio::spawn(async move {
+                    let found = {
+                        let state = owned.clone();
+                        owned.in_office(move |_| disk_balancer::run::setting(&state, &request.key)).await
+                    };
+                    reply.result(
+                        found.map(|value| DiskBalancerSettingResponseProto { value }).map_err(refused),
+                    );
+                });
+            }
+            Err(error) => reply.error(error),
+        },
     }
 }
 

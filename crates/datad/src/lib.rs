@@ -10,12 +10,15 @@
 
 pub mod config;
 pub mod convert;
+pub mod disk_balancer;
 pub mod identity;
 pub mod ipc;
 pub mod metadata;
 pub mod metrics;
 pub mod moves;
 pub mod pool;
+pub mod reconfiguration;
+pub mod reconfigure;
 pub mod recovery;
 mod refusal;
 pub mod reporter;

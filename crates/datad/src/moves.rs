@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// One for a server. Sending a replica away and receiving one count alike, as in Hadoop.
 pub struct Moves {
     under_way: AtomicUsize,
-    count_max: usize,
+    count_max: AtomicUsize,
     bytes_per_second: AtomicU64,
     pace: Mutex<Pace>,
     /// The counters for `/metrics`.
@@ -34,7 +34,7 @@ impl Moves {
     pub fn new(count_max: usize, bytes_per_second: u64) -> Arc<Self> {
         Arc::new(Self {
             under_way: AtomicUsize::new(0),
-            count_max,
+            count_max: AtomicUsize::new(count_max),
             bytes_per_second: AtomicU64::new(bytes_per_second),
             pace: Mutex::default(),
             received: AtomicU64::new(0),
@@ -47,7 +47,8 @@ impl Moves {
 
     /// Counts one move in, until the guard is dropped; `None` if there are as many as may be.
     pub fn begin(self: &Arc<Self>) -> Option<MoveGuard> {
-        let more = |count: usize| (count < self.count_max).then_some(count + 1);
+        let count_max = self.count_max();
+        let more = |count: usize| (count < count_max).then_some(count + 1);
         let begun = self.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
         begun.ok().map(|_| MoveGuard { moves: self.clone() })
     }
@@ -57,7 +58,12 @@ impl Moves {
     }
 
     pub fn count_max(&self) -> usize {
-        self.count_max
+        self.count_max.load(Ordering::Relaxed)
+    }
+
+    /// Moves that are under way go on, should they be too many now.
+    pub fn set_count_max(&self, count_max: usize) {
+        self.count_max.store(count_max, Ordering::Relaxed);
     }
 
     pub fn rate(&self) -> u64 {

@@ -233,6 +233,7 @@ impl DataServer {
         }
         self.ipc.shutdown().await;
         self.web.shutdown().await;
+        self.state.disk_balancer.stop();
         let state = self.state.clone();
         // It waits a moment, which is no work for this thread. That it panicked is told already.
         let _ = tokio::task::spawn_blocking(move || state.stop_scanners()).await;

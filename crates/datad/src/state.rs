@@ -2,9 +2,11 @@
 
 use crate::{
     config::DataConfig,
+    disk_balancer::book::DiskBalancer,
     identity::Identity,
     moves::Moves,
     pool::Pool,
+    reconfiguration::Reconfiguration,
     short_circuit::ShortCircuit,
     xceiver::{fill_room::FillRoom, waiting::Waiting},
 };
@@ -12,7 +14,6 @@ use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
 use std::{
-    collections::HashMap,
     io,
     sync::{
         Arc, OnceLock,
@@ -38,11 +39,14 @@ pub struct State {
     pub moves: Arc<Moves>,
     /// What clients of this machine hold.
     pub short_circuit: Arc<ShortCircuit>,
+    /// Settings that change while the server runs.
+    pub reconfiguration: Reconfiguration,
+    /// It moves replicas between the volumes.
+    pub disk_balancer: DiskBalancer,
     /// The pools that are served, from the front: each has a place from its first handshake on. So each transfer finds
     /// its pool without a lock.
     pools: Box<[OnceLock<Arc<Pool>>]>,
     started: Moment,
-    storage_types: HashMap<Arc<str>, StorageType>,
     transfers: AtomicUsize,
     /// The transfer connections that wait for an operation.
     pub(crate) waiting: Waiting,
@@ -64,8 +68,8 @@ pub struct Counters {
 
 impl State {
     pub(crate) fn new(env: Env, config: DataConfig, volumes: Arc<BlockStore>, identity: Identity) -> Self {
-        let storage_types = volumes.storages().collect();
         let started = env.clock.moment();
+        let reconfiguration = Reconfiguration::new(&config);
         let moves = Moves::new(config.move_count_max, config.move_bytes_per_second);
         Self {
             env,
@@ -76,9 +80,10 @@ impl State {
             scanners: OnceLock::new(),
             moves,
             short_circuit: Arc::default(),
+            reconfiguration,
+            disk_balancer: DiskBalancer::default(),
             pools: (0..POOL_COUNT_MAX).map(|_| OnceLock::new()).collect(),
             started,
-            storage_types,
             transfers: AtomicUsize::new(0),
             waiting: Waiting::default(),
             copies: AtomicUsize::new(0),
@@ -134,7 +139,7 @@ impl State {
     ) -> io::Result<T> {
         let (done, result) = oneshot::channel();
         let volumes = self.volumes.clone();
-        std::thread::Builder::new().name("open-pool".into()).spawn(move || {
+        std::thread::Builder::new().name("store-work".into()).spawn(move || {
             // The caller may be gone.
             let _ = done.send(work(&volumes));
         })?;
@@ -173,7 +178,8 @@ impl State {
     }
 
     pub fn storage_type(&self, storage_id: &str) -> StorageType {
-        self.storage_types.get(storage_id).copied().unwrap_or_default()
+        let found = self.volumes.storages().find(|(id, _)| **id == *storage_id);
+        found.map(|(_, storage_type)| storage_type).unwrap_or_default()
     }
 
     /// Counts one transfer connection in, until the guard is dropped; `None` when there are as many as the

@@ -6,6 +6,7 @@ use base::FsError;
 type Make = fn(String) -> FsError;
 
 pub const IO: &str = "java.io.IOException";
+pub const DISK_BALANCER: &str = "org.apache.hadoop.hdfs.server.diskbalancer.DiskBalancerException";
 
 /// Exceptions of the RPC layer itself, which are not about files.
 pub const RPC_SERVER: &str = "org.apache.hadoop.ipc.RpcServerException";

@@ -112,7 +112,14 @@ impl PoolStore {
         }
     }
 
-    fn look(&self, id: BlockId, settled: Settled, from: u64, go_on: &mut GoOn<'_>) -> Result<(), Fault> {
+    pub(crate) fn look(
+        &self,
+        id: BlockId,
+        settled: Settled,
+        from: u64,
+        go_on: &mut GoOn<'_>,
+    ) -> Result<(), Fault> {
+        let Some(_in_use) = self.volume(settled.volume).enter() else { return Err(Fault::Stopped) };
         let paths = self.paths(settled.volume);
         let block = paths.block(Place::Finalized, id);
         let meta = paths.meta(Place::Finalized, id, settled.generation_stamp);

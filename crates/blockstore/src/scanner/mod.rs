@@ -14,12 +14,13 @@ mod directories;
 pub mod figures;
 pub mod plan;
 mod signal;
-mod take_up;
+pub(crate) mod take_up;
 mod worker;
 
 use crate::{store::BlockStore, volume::VolumeIndex};
 use base::BlockId;
 use figures::ScanFigures;
+use parking_lot::Mutex;
 use signal::Signal;
 use std::{
     io,
@@ -62,8 +63,9 @@ impl Default for ScanConfig {
 #[derive(Debug)]
 pub struct Scanners {
     /// By volume.
-    signals: Vec<Arc<Signal>>,
+    signals: Mutex<Vec<Arc<Signal>>>,
     figures: Arc<ScanFigures>,
+    config: ScanConfig,
 }
 
 impl Scanners {
@@ -73,8 +75,24 @@ impl Scanners {
     /// The system cannot start the threads.
     pub fn start(store: &Arc<BlockStore>, config: &ScanConfig) -> io::Result<Self> {
         let figures = Arc::<ScanFigures>::default();
-        let mut signals = Vec::new();
-        for volume in &store.volumes {
+        let scanners = Self { signals: Mutex::default(), figures, config: config.clone() };
+        scanners.follow(store)?;
+        Ok(scanners)
+    }
+
+    /// Starts the scanners of volumes that have come, and ends those of volumes that are gone.
+    ///
+    /// # Errors
+    /// The system cannot start the threads.
+    pub fn follow(&self, store: &Arc<BlockStore>) -> io::Result<()> {
+        let (config, figures) = (&self.config, &self.figures);
+        let mut signals = self.signals.lock();
+        for (volume, signal) in store.volumes.iter().zip(&*signals) {
+            if !volume.is_alive() {
+                signal.stop();
+            }
+        }
+        for volume in store.volumes.iter().skip(signals.len()) {
             let signal = Arc::<Signal>::default();
             signals.push(signal.clone());
             if config.block_period_ms > 0 && config.block_bytes_per_second > 0 {
@@ -84,13 +102,13 @@ impl Scanners {
                 directories::start(store.clone(), volume.index, config, signal, figures.clone())?;
             }
         }
-        Ok(Self { signals, figures })
+        Ok(())
     }
 
     /// Has a replica scanned soon, because somebody could not read it. One that is scanned already, or was a short while
     /// ago, is left out.
     pub fn suspect(&self, pool: &Arc<str>, volume: VolumeIndex, id: BlockId) {
-        if let Some(signal) = self.signals.get(usize::from(volume.0)) {
+        if let Some(signal) = self.signals.lock().get(usize::from(volume.0)) {
             signal.suspect((pool.clone(), id));
         }
     }
@@ -103,13 +121,13 @@ impl Scanners {
     pub fn stop(&self) {
         self.say_stop();
         let until = Instant::now() + STOP_PATIENCE;
-        for signal in &self.signals {
+        for signal in self.signals.lock().iter() {
             signal.wait_ended(until);
         }
     }
 
     fn say_stop(&self) {
-        for signal in &self.signals {
+        for signal in self.signals.lock().iter() {
             signal.stop();
         }
     }

@@ -56,6 +56,9 @@ impl PoolStore {
             Ok(length) => length,
             Err(refused) => return refused,
         };
+        let Some(_in_use) = self.volume(volume).enter() else {
+            return TakenUp::No("its volume is out of use".into());
+        };
         if !self.reserve(found.id) {
             return TakenUp::Known;
         }

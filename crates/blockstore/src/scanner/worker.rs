@@ -149,7 +149,7 @@ impl Worker {
         let found = store.check_replica(replica.1, volume, &mut |bytes| {
             let wait_ms = plan.pay(bytes, clock.moment());
             ScanFigures::count(&figures.bytes, bytes);
-            signal.wait(wait_ms) && !store.volumes.is_closed()
+            signal.wait(wait_ms) && !store.volumes.is_closed() && store.volume(volume).is_alive()
         });
         if found == Found::Stopped {
             return;

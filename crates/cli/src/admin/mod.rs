@@ -5,10 +5,13 @@
 mod backup;
 mod blocks;
 mod confirm;
+mod data_server;
+mod disk_balancer;
 mod group;
 pub mod groups;
 pub(crate) mod orders;
 mod quota;
+mod reconfigure;
 pub(crate) mod report;
 pub mod secret;
 pub mod servers;
@@ -61,6 +64,8 @@ enum Command {
     ListCorruptFiles(orders::Files),
     #[command(alias = "setBalancerBandwidth")]
     SetBalancerBandwidth(orders::BalancerBandwidth),
+    DiskBalancer(disk_balancer::Args),
+    Reconfigure(reconfigure::Args),
     AllowSnapshot(snapshots::Allow),
     DisallowSnapshot(snapshots::Disallow),
     #[command(name = "ls-snapshottable-dir")]
@@ -131,6 +136,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::SetBalancerBandwidth(args) => {
             runtime::block_on(async { orders::balancer_bandwidth(&connect(target)?, args).await })
         }
+        Command::DiskBalancer(args) => runtime::block_on(disk_balancer::run(target, args)),
+        Command::Reconfigure(args) => runtime::block_on(reconfigure::run(target, args)),
         Command::AllowSnapshot(order) => runtime::block_on(snapshots::allow(target, order)),
         Command::DisallowSnapshot(order) => runtime::block_on(snapshots::disallow(target, order)),
         Command::Directories(wanted) => runtime::block_on(snapshots::directories(target, wanted)),

@@ -232,7 +232,11 @@ fn fill(
     let (owned, state) = (outbound.clone(), state.clone());
     let volume = outbound.reader.volume;
     state.clone().volumes.threads().submit(volume, lane, move || {
-        let filled = owned.fill(fill, data_bytes);
+        // Who takes the disk away waits until its readers have gone.
+        let filled = match owned.pool.store.is_lost(&owned.reader) {
+            true => Err(io::Error::other("the volume of the replica is not used any more")),
+            false => owned.fill(fill, data_bytes),
+        };
         match &filled {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 report_damaged(&state, &owned.pool, &owned.reader, "it is shorter than it was");
