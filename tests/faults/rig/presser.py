@@ -22,13 +22,13 @@ WRITE_BLOCK, READ_BLOCK = 80, 81
 CREATE_STAGE, CRC32C = 6, 2
 CHUNK = 512
 PACKET_BYTES = 64 << 10
-# Blocks that no metadata server knows.
-FIRST_BLOCK = 8_000_000_000
+# Blocks that no metadata server knows: their numbers are below the first that one gives out.
+FIRST_BLOCK = 100_000_000
 # Connections that are being made at a time, and the pause of one that was closed at once.
 OPENING, AGAIN_S = 50, 0.2
 READERS_BYTES = 4 << 10
 
-numbers = itertools.count(FIRST_BLOCK + (os.getpid() % 100_000) * 1_000_000)
+numbers = itertools.count(FIRST_BLOCK + (os.getpid() % 900) * 1_000_000)
 opened, closed = 0, 0
 
 
