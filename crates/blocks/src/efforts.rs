@@ -9,7 +9,7 @@ const LOOKS_PER_TICK: usize = 1_000;
 /// `dfs.storage.policy.satisfier.self.retry.timeout.millis`.
 const PATIENCE_MS: u64 = 900_000;
 
-/// How long a move within a server may take that was ordered and is not told: as long as a copy may (`pending_timeout_ms`).
+/// How long a move within a server may take that was begun and is not told: as long as a copy may (`pending_timeout_ms`).
 const MOVING_MS: u64 = 300_000;
 
 /// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
@@ -62,7 +62,7 @@ impl Satisfying {
         });
     }
 
-    /// The replica at this place was ordered to move within its server.
+    /// The server of the replica at this place is told to move it within the server.
     pub fn note_moving(&mut self, id: BlockId, place: u32, now: Moment) {
         self.moving.entry(id).or_default().push((place, now.plus_ms(MOVING_MS)));
     }

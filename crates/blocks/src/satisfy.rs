@@ -146,7 +146,6 @@ impl BlockMap {
         if !within.is_empty() {
             *budget = budget.saturating_sub(within.len());
             self.satisfying.counts.orders += within.len() as u64;
-            within.iter().for_each(|place| self.satisfying.note_moving(id, *place, now));
             effort.within = within.into_iter().map(|place| (place, now.plus_ms(WITHIN_MS))).collect();
             return Outcome::UnderWay;
         }
@@ -204,6 +203,19 @@ impl BlockMap {
             left.push(place);
         }
         left
+    }
+
+    /// An order goes out to this data server. If it is to move a replica within the server, that begins now, however long the order has waited.
+    pub(crate) fn note_move_within(&mut self, server: u32, order: &Order) {
+        let is_here = |place: &u32| self.storages.get(*place).server == server;
+        if !order.targets.iter().any(is_here) {
+            return;
+        }
+        let Some(slot) = self.arena.find(order.block) else { return };
+        let held = self.arena.places(slot);
+        if let Some(place) = held.iter().find(|place| self.storages.is_live(*place) && is_here(place)) {
+            self.satisfying.note_moving(order.block, place, self.latest);
+        }
     }
 
     /// A storage of a missing medium on a server that has no replica. With a replica there and one less on an unwanted medium, the
