@@ -11,6 +11,8 @@ const PATIENCE_MS: u64 = 900_000;
 
 /// How long a move within a server may take that was begun and is not told: as long as a copy may (`pending_timeout_ms`).
 const MOVING_MS: u64 = 300_000;
+/// A server that was silent tells within this time what it has moved meanwhile.
+const TOLD_AFTER_SILENCE_MS: u64 = 60_000;
 
 /// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
 #[derive(Default)]
@@ -73,9 +75,13 @@ impl Satisfying {
             && self.moving.get(&id).is_some_and(|places| places.iter().any(|(from, _)| *from == place))
     }
 
-    /// Forgets moves that were ordered so long ago that they are told by now, or were never made.
-    pub fn forget_old_moves(&mut self, now: Moment) {
+    /// Forgets moves that were ordered so long ago that they are told by now, or were never made. `is_silent`: the server of this place is
+    /// not heard. It may have moved the replica, and cannot tell.
+    pub fn forget_old_moves(&mut self, now: Moment, is_silent: impl Fn(u32) -> bool) {
         self.moving.retain(|_, places| {
+            for (_, until) in places.iter_mut().filter(|(from, _)| is_silent(*from)) {
+                *until = (*until).max(now.plus_ms(TOLD_AFTER_SILENCE_MS));
+            }
             places.retain(|(_, until)| *until > now);
             !places.is_empty()
         });

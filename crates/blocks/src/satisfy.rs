@@ -77,7 +77,13 @@ impl BlockMap {
 
     /// Looks at the blocks whose time has come, and gives orders for them.
     pub(crate) fn satisfy_policies(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
-        self.satisfying.forget_old_moves(now);
+        let limit_ms = self.config.stale_interval_ms;
+        let is_silent = |place: u32| {
+            let storage = self.storages.get(place);
+            let last = || self.servers.get(storage.server).face.last_heartbeat;
+            storage.is_live() && now.ms_since(last()) > limit_ms
+        };
+        self.satisfying.forget_old_moves(now, is_silent);
         if self.satisfying.blocks.is_empty() {
             return;
         }

@@ -423,3 +423,30 @@ fn no_server_leaves_for_the_sake_of_a_replica_that_may_just_be_moving() {
     story.pass(2);
     assert_eq!(story.cluster.state(2), AdminState::Decommissioned, "where the other is is known again");
 }
+
+#[test]
+fn a_replica_on_a_silent_server_may_be_moving_until_the_server_can_tell() {
+    let patient = Config { recheck_interval_ms: 300_000, ..config() };
+    let mut story = Story::alike(patient, 2, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 2, &[(1, Disk), (2, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1).len(), 2);
+    story.tell(2, Archive, received(block(1, 5)));
+    // The first server moves its replica, and is cut off before it can tell.
+    story.policy = HOT;
+    story.cluster.map.set_replication(BlockId(1), 1, story.cluster.now);
+    for _ in 0..400 {
+        story.tick(1_000);
+        assert!(
+            story.beat(2).is_empty(),
+            "if the disk fails to which the other has gone, this one is the last"
+        );
+    }
+    story.pass(3);
+    assert_eq!(story.places(1), [(1, Disk), (2, Archive)]);
+    story.tell(1, Archive, received(block(1, 5)));
+    story.pass(3);
+    assert_eq!(story.media(1), [Archive]);
+}
