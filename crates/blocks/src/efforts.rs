@@ -64,9 +64,21 @@ impl Satisfying {
         });
     }
 
-    /// The server of the replica at this place is told to move it within the server.
+    /// The replica at this place is to move within its server: that was ordered, or its server is told now.
     pub fn note_moving(&mut self, id: BlockId, place: u32, now: Moment) {
-        self.moving.entry(id).or_default().push((place, now.plus_ms(MOVING_MS)));
+        let places = self.moving.entry(id).or_default();
+        places.retain(|(from, _)| *from != place);
+        places.push((place, now.plus_ms(MOVING_MS)));
+    }
+
+    /// The server of this place has told that it has the replica elsewhere.
+    pub fn note_moved(&mut self, id: BlockId, place: u32) {
+        if let Some(places) = self.moving.get_mut(&id) {
+            places.retain(|(from, _)| *from != place);
+            if places.is_empty() {
+                self.moving.remove(&id);
+            }
+        }
     }
 
     /// Whether a replica that the block is recorded to have at this place may have moved.

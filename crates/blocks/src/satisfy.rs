@@ -135,14 +135,19 @@ impl BlockMap {
         }
         let wanted = self.wanted(slot);
         let lack = self.lack(slot, wanted, policy);
-        if lack.moves == 0 {
-            return Outcome::Satisfied;
+        if lack.moves > 0 {
+            effort.note_left(lack.moves, now);
         }
-        effort.note_left(lack.moves, now);
         let is_held = |place: u32| lack.held.contains(&place);
         let late = |it: &&(u32, Moment)| is_held(it.0) && it.1 <= now;
         effort.in_vain.extend(effort.within.iter().filter(late).map(|(place, _)| *place));
         effort.within.retain(|(place, until)| is_held(*place) && *until > now);
+        if lack.moves == 0 {
+            // Another policy may have had replicas moved that have not told yet where they are.
+            let may_move =
+                |place: &u32| !effort.in_vain.contains(place) && self.satisfying.may_have_moved(id, *place);
+            return if lack.held.iter().any(may_move) { Outcome::UnderWay } else { Outcome::Satisfied };
+        }
         // A copy is on its way, or has come and the replica that goes for it is not yet chosen.
         let is_awaited = !self.redundancy.pending.servers(id).is_empty() || lack.held.len() > wanted;
         if is_awaited || !effort.within.is_empty() {
@@ -152,6 +157,7 @@ impl BlockMap {
         if !within.is_empty() {
             *budget = budget.saturating_sub(within.len());
             self.satisfying.counts.orders += within.len() as u64;
+            within.iter().for_each(|place| self.satisfying.note_moving(id, *place, now));
             effort.within = within.into_iter().map(|place| (place, now.plus_ms(WITHIN_MS))).collect();
             return Outcome::UnderWay;
         }

@@ -450,3 +450,33 @@ fn a_replica_on_a_silent_server_may_be_moving_until_the_server_can_tell() {
     story.pass(3);
     assert_eq!(story.media(1), [Archive]);
 }
+
+#[test]
+fn a_policy_that_changes_back_is_satisfied_once_the_moves_under_way_are_told() {
+    let mut story = Story::alike(config(), 2, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 2, &[(1, Disk), (2, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1).len(), 2, "the servers are told, and have not answered yet");
+    story.policy = HOT;
+    story.satisfy(&[1]);
+    story.pass(5);
+    assert_eq!(story.outcome(), (1, 0, 0), "where the replicas are now is not known");
+    story.moves_within = true;
+    for server in [1, 2] {
+        story.tell(server, Archive, received(block(1, 5)));
+    }
+    story.pass(5);
+    assert_eq!(story.media(1), [Disk, Disk]);
+    assert_eq!(story.outcome(), (0, 1, 0));
+    // The same where nobody has asked for a while.
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    story.tick(1_000);
+    story.cluster.map.stop_satisfying();
+    story.policy = HOT;
+    story.satisfy(&[1]);
+    story.pass(10);
+    assert_eq!(story.media(1), [Disk, Disk]);
+}
