@@ -9,8 +9,10 @@ const LOOKS_PER_TICK: usize = 1_000;
 /// `dfs.storage.policy.satisfier.self.retry.timeout.millis`.
 const PATIENCE_MS: u64 = 900_000;
 
-/// How long a move within a server may take that was ordered and is not told: as long as a copy may (`pending_timeout_ms`).
+/// How long a move within a server may take that was begun and is not told: as long as a copy may (`pending_timeout_ms`).
 const MOVING_MS: u64 = 300_000;
+/// A server that was silent tells within this time what it has moved meanwhile.
+const TOLD_AFTER_SILENCE_MS: u64 = 60_000;
 
 /// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
 #[derive(Default)]
@@ -62,9 +64,21 @@ impl Satisfying {
         });
     }
 
-    /// The replica at this place was ordered to move within its server.
+    /// The replica at this place is to move within its server: that was ordered, or its server is told now.
     pub fn note_moving(&mut self, id: BlockId, place: u32, now: Moment) {
-        self.moving.entry(id).or_default().push((place, now.plus_ms(MOVING_MS)));
+        let places = self.moving.entry(id).or_default();
+        places.retain(|(from, _)| *from != place);
+        places.push((place, now.plus_ms(MOVING_MS)));
+    }
+
+    /// The server of this place has told that it has the replica elsewhere.
+    pub fn note_moved(&mut self, id: BlockId, place: u32) {
+        if let Some(places) = self.moving.get_mut(&id) {
+            places.retain(|(from, _)| *from != place);
+            if places.is_empty() {
+                self.moving.remove(&id);
+            }
+        }
     }
 
     /// Whether a replica that the block is recorded to have at this place may have moved.
@@ -73,9 +87,13 @@ impl Satisfying {
             && self.moving.get(&id).is_some_and(|places| places.iter().any(|(from, _)| *from == place))
     }
 
-    /// Forgets moves that were ordered so long ago that they are told by now, or were never made.
-    pub fn forget_old_moves(&mut self, now: Moment) {
+    /// Forgets moves that were ordered so long ago that they are told by now, or were never made. `is_silent`: the server of this place is
+    /// not heard. It may have moved the replica, and cannot tell.
+    pub fn forget_old_moves(&mut self, now: Moment, is_silent: impl Fn(u32) -> bool) {
         self.moving.retain(|_, places| {
+            for (_, until) in places.iter_mut().filter(|(from, _)| is_silent(*from)) {
+                *until = (*until).max(now.plus_ms(TOLD_AFTER_SILENCE_MS));
+            }
             places.retain(|(_, until)| *until > now);
             !places.is_empty()
         });

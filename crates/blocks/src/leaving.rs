@@ -63,7 +63,7 @@ impl BlockMap {
             }
         };
         let sure = if self.has_proved_servers { count.believed } else { count.live };
-        sure >= needed && !count.stale
+        sure >= needed && !count.stale && !count.moving
     }
 
     pub(crate) fn maintenance_replication(&self) -> usize {

@@ -368,7 +368,14 @@ impl BlockMap {
         let room = self.config.max_transfers_per_server.saturating_sub(busy);
         let orders = &mut self.servers.get_mut(index).orders;
         let orders: Vec<_> = orders.drain(..room.min(orders.len())).collect();
-        orders.into_iter().filter_map(|order| self.transfer(index, order.block, &order.targets)).collect()
+        let mut transfers = Vec::with_capacity(orders.len());
+        for order in orders {
+            if let Some(transfer) = self.transfer(index, order.block, &order.targets) {
+                self.note_move_within(index, &order);
+                transfers.push(transfer);
+            }
+        }
+        transfers
     }
 
     /// The order as a command, if it still makes sense.

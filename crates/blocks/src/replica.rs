@@ -290,6 +290,7 @@ impl BlockMap {
             |it: &&CorruptReplica| it.place == from && it.reason == CorruptReason::CorruptionReported;
         let rotten = self.redundancy.corrupt.of(id).iter().find(is_rotten).copied();
         let is_superfluous = self.redundancy.excess.contains(id, from);
+        self.satisfying.note_moved(id, from);
         self.follow_deletion(self.storages.get(to).server, id, from, to);
         self.remove_place(slot, from);
         self.keeping_count(slot, |map| {

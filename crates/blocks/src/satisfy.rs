@@ -77,7 +77,13 @@ impl BlockMap {
 
     /// Looks at the blocks whose time has come, and gives orders for them.
     pub(crate) fn satisfy_policies(&mut self, now: Moment, policy_of: &dyn Fn(InodeId) -> u8) {
-        self.satisfying.forget_old_moves(now);
+        let limit_ms = self.config.stale_interval_ms;
+        let is_silent = |place: u32| {
+            let storage = self.storages.get(place);
+            let last = || self.servers.get(storage.server).face.last_heartbeat;
+            storage.is_live() && now.ms_since(last()) > limit_ms
+        };
+        self.satisfying.forget_old_moves(now, is_silent);
         if self.satisfying.blocks.is_empty() {
             return;
         }
@@ -129,14 +135,19 @@ impl BlockMap {
         }
         let wanted = self.wanted(slot);
         let lack = self.lack(slot, wanted, policy);
-        if lack.moves == 0 {
-            return Outcome::Satisfied;
+        if lack.moves > 0 {
+            effort.note_left(lack.moves, now);
         }
-        effort.note_left(lack.moves, now);
         let is_held = |place: u32| lack.held.contains(&place);
         let late = |it: &&(u32, Moment)| is_held(it.0) && it.1 <= now;
         effort.in_vain.extend(effort.within.iter().filter(late).map(|(place, _)| *place));
         effort.within.retain(|(place, until)| is_held(*place) && *until > now);
+        if lack.moves == 0 {
+            // Another policy may have had replicas moved that have not told yet where they are.
+            let may_move =
+                |place: &u32| !effort.in_vain.contains(place) && self.satisfying.may_have_moved(id, *place);
+            return if lack.held.iter().any(may_move) { Outcome::UnderWay } else { Outcome::Satisfied };
+        }
         // A copy is on its way, or has come and the replica that goes for it is not yet chosen.
         let is_awaited = !self.redundancy.pending.servers(id).is_empty() || lack.held.len() > wanted;
         if is_awaited || !effort.within.is_empty() {
@@ -204,6 +215,19 @@ impl BlockMap {
             left.push(place);
         }
         left
+    }
+
+    /// An order goes out to this data server. If it is to move a replica within the server, that begins now, however long the order has waited.
+    pub(crate) fn note_move_within(&mut self, server: u32, order: &Order) {
+        let is_here = |place: &u32| self.storages.get(*place).server == server;
+        if !order.targets.iter().any(is_here) {
+            return;
+        }
+        let Some(slot) = self.arena.find(order.block) else { return };
+        let held = self.arena.places(slot);
+        if let Some(place) = held.iter().find(|place| self.storages.is_live(*place) && is_here(place)) {
+            self.satisfying.note_moving(order.block, place, self.latest);
+        }
     }
 
     /// A storage of a missing medium on a server that has no replica. With a replica there and one less on an unwanted medium, the

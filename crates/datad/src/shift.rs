@@ -22,13 +22,33 @@ pub(crate) async fn shift(
     let (pool, block, moves) = (pool.clone(), block.clone(), state.moves.clone());
     // The metadata server is told by the thread that moves: it goes on when the asker is gone.
     let work = move || {
-        let storage_id = pool.store.move_to_type(&block, storage_type)?;
-        let facts = pool.store.facts(&pool.id, block.block.id)?;
-        pool.reporter.notify_received(&storage_id, facts.block, None);
+        let from = pool.store.storage_of(block.block.id)?;
+        let to = pool.store.move_to_type(&block, storage_type)?;
+        tell(&pool, &block, (&from, &to))?;
         moves.shifted.fetch_add(1, Ordering::Relaxed);
         Ok::<(), StoreError>(())
     };
     state.apart(move |_| work()).await
+}
+
+/// The replica has gone from one volume to another. It may be lost already, because that volume has failed: then the metadata server has to
+/// hear that it is not on the first one either.
+///
+/// # Errors
+/// [`StoreError::NotFound`] if the replica is lost.
+pub(crate) fn tell(
+    pool: &Pool,
+    block: &ExtendedBlock,
+    (from, to): (&Arc<str>, &Arc<str>),
+) -> StoreResult<()> {
+    match pool.store.facts(&pool.id, block.block.id) {
+        Ok(facts) => pool.reporter.notify_received(to, facts.block, None),
+        Err(error) => {
+            pool.reporter.notify_deleted(from, block.block);
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Whether the order is to move a replica within this server: its one target is this server.

@@ -72,6 +72,17 @@ impl Story {
     }
 
     fn beat(&mut self, server: u16) -> Vec<Command> {
+        let heartbeat = self.heartbeat(server);
+        self.cluster.speak(server, |map, by, now| map.heartbeat(by, &heartbeat, now)).unwrap()
+    }
+
+    /// The server is heard, and fetches no orders.
+    fn hear(&mut self, server: u16) {
+        let heartbeat = self.heartbeat(server);
+        self.cluster.speak(server, |map, by, now| map.take_lifeline(by, &heartbeat, now)).unwrap();
+    }
+
+    fn heartbeat(&self, server: u16) -> Heartbeat {
         let media = &self.servers.iter().find(|(other, _)| *other == server).unwrap().1;
         let storages = media.iter().map(|medium| StorageReport {
             id: storage_of(server, *medium).as_str().into(),
@@ -80,8 +91,7 @@ impl Story {
             remaining: if self.full.contains(medium) { 0 } else { 50 * GIB },
             ..StorageReport::default()
         });
-        let heartbeat = Heartbeat { storages: storages.collect(), xceivers: 1, ..Heartbeat::default() };
-        self.cluster.speak(server, |map, by, now| map.heartbeat(by, &heartbeat, now)).unwrap()
+        Heartbeat { storages: storages.collect(), xceivers: 1, ..Heartbeat::default() }
     }
 
     fn tick(&mut self, ms: u64) {
@@ -368,4 +378,105 @@ fn no_replica_goes_for_the_sake_of_one_that_may_just_be_moving() {
     }
     story.pass(2);
     assert_eq!(story.media(1), [Archive, Archive], "where they are is known again");
+}
+
+/// A server that is too busy for heartbeats says that it lives, and fetches its orders later.
+#[test]
+fn a_move_that_is_fetched_late_is_under_way_for_as_long_as_any_other() {
+    let mut story = Story::alike(config(), 3, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 3, &[(1, Disk), (2, Disk), (3, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    for _ in 0..310 {
+        story.tick(1_000);
+        (1..=3).for_each(|server| story.hear(server));
+    }
+    assert_eq!(story.pass(1).len(), 3, "the servers are told, and have not answered yet");
+    story.policy = HOT;
+    story.cluster.map.set_replication(BlockId(1), 2, story.cluster.now);
+    story.pass(10);
+    assert_eq!(story.places(1).len(), 3);
+    for server in [1, 2, 3] {
+        story.tell(server, Archive, received(block(1, 5)));
+    }
+    story.pass(2);
+    assert_eq!(story.media(1), [Archive, Archive], "where they are is known again");
+}
+
+#[test]
+fn no_server_leaves_for_the_sake_of_a_replica_that_may_just_be_moving() {
+    let mut story = Story::alike(config(), 2, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 1, &[(1, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1), [(1, 1, 1)], "the server is told, and has not answered yet");
+    story.tell(2, Disk, received(block(1, 5)));
+    story.cluster.order(2, AdminOrder::Decommission);
+    story.cluster.sweep();
+    story.pass(10);
+    assert_eq!(story.cluster.state(2), AdminState::DecommissionInProgress);
+    story.tell(1, Archive, received(block(1, 5)));
+    story.pass(1);
+    story.cluster.sweep();
+    story.pass(2);
+    assert_eq!(story.cluster.state(2), AdminState::Decommissioned, "where the other is is known again");
+}
+
+#[test]
+fn a_replica_on_a_silent_server_may_be_moving_until_the_server_can_tell() {
+    let patient = Config { recheck_interval_ms: 300_000, ..config() };
+    let mut story = Story::alike(patient, 2, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 2, &[(1, Disk), (2, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1).len(), 2);
+    story.tell(2, Archive, received(block(1, 5)));
+    // The first server moves its replica, and is cut off before it can tell.
+    story.policy = HOT;
+    story.cluster.map.set_replication(BlockId(1), 1, story.cluster.now);
+    for _ in 0..400 {
+        story.tick(1_000);
+        assert!(
+            story.beat(2).is_empty(),
+            "if the disk fails to which the other has gone, this one is the last"
+        );
+    }
+    story.pass(3);
+    assert_eq!(story.places(1), [(1, Disk), (2, Archive)]);
+    story.tell(1, Archive, received(block(1, 5)));
+    story.pass(3);
+    assert_eq!(story.media(1), [Archive]);
+}
+
+#[test]
+fn a_policy_that_changes_back_is_satisfied_once_the_moves_under_way_are_told() {
+    let mut story = Story::alike(config(), 2, &[Disk, Archive]);
+    story.moves_within = false;
+    story.store(1, 2, &[(1, Disk), (2, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    assert_eq!(story.pass(1).len(), 2, "the servers are told, and have not answered yet");
+    story.policy = HOT;
+    story.satisfy(&[1]);
+    story.pass(5);
+    assert_eq!(story.outcome(), (1, 0, 0), "where the replicas are now is not known");
+    story.moves_within = true;
+    for server in [1, 2] {
+        story.tell(server, Archive, received(block(1, 5)));
+    }
+    story.pass(5);
+    assert_eq!(story.media(1), [Disk, Disk]);
+    assert_eq!(story.outcome(), (0, 1, 0));
+    // The same where nobody has asked for a while.
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    story.tick(1_000);
+    story.cluster.map.stop_satisfying();
+    story.policy = HOT;
+    story.satisfy(&[1]);
+    story.pass(10);
+    assert_eq!(story.media(1), [Disk, Disk]);
 }

@@ -367,3 +367,19 @@ async fn an_order_to_move_what_cannot_be_moved_leaves_the_replica_where_it_is() 
         assert_eq!(told(&server), [], "{what}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_is_lost_before_its_move_is_told_is_known_on_neither_volume() {
+    let server = Server::start_with(&["DISK", "ARCHIVE"], |_| {}).await;
+    let (closed, _) = written(&server, 1).await;
+    told(&server);
+    let (pool, moved) = (server.pool(), request::block(&closed));
+    let from = pool.store.storage_of(moved.block.id).unwrap();
+    let to = pool.store.move_to_type(&moved, base::StorageType::Archive).unwrap();
+    pool.store.invalidate(&moved).unwrap();
+    assert!(shift::tell(pool, &moved, (&from, &to)).is_err());
+    let events = pool.reporter.queue(0).take(usize::MAX);
+    let of_first: Vec<_> = events.iter().filter(|event| event.storage_id == from).collect();
+    let [event] = &of_first[..] else { panic!("{events:?}") };
+    assert_eq!((&event.change, event.block.id), (&Change::Deleted, moved.block.id));
+}
