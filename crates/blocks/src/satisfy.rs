@@ -131,6 +131,8 @@ impl BlockMap {
     ) -> Outcome {
         let id = self.arena.record(slot).id();
         if self.arena.record(slot).state() != BlockState::Complete {
+            // Orders to move it are dropped, or fail: that they are not carried out says nothing of the servers.
+            effort.within.clear();
             return Outcome::UnderWay;
         }
         let wanted = self.wanted(slot);

@@ -480,3 +480,21 @@ fn a_policy_that_changes_back_is_satisfied_once_the_moves_under_way_are_told() {
     story.pass(10);
     assert_eq!(story.media(1), [Disk, Disk]);
 }
+
+#[test]
+fn a_move_that_an_append_has_prevented_is_ordered_anew() {
+    let mut story = Story::alike(config(), 2, &[Disk, Archive]);
+    story.store(1, 2, &[(1, Disk), (2, Disk)]);
+    story.policy = COLD;
+    story.satisfy(&[1]);
+    story.tick(1_000);
+    story.cluster.map.reopen(block(1, 5), &[]);
+    assert!(story.pass(5).is_empty(), "a block that is being written is not moved");
+    story.cluster.map.commit(block(1, 5), story.cluster.now);
+    for server in [1, 2] {
+        story.tell(server, Disk, received(block(1, 5)));
+    }
+    story.cluster.map.complete(BlockId(1), story.cluster.now);
+    story.pass(150);
+    assert_eq!(story.media(1), [Archive, Archive], "the servers were never told of the first order");
+}
