@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// A plan has a step for each pair of disks; this is far above what has disks.
+/// A plan has at most a step for each pair of disks. No server has so many disks that its plan is longer than this.
 const STEP_COUNT_MAX: usize = 4_096;
 const PLAN_BYTES_MAX: usize = 4 << 20;
 
-/// What is to be moved, on one data server.
+/// The moves between the volumes of one data server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The data server that it was made for.

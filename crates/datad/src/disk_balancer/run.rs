@@ -4,7 +4,7 @@ use super::{
     book::{BANDWIDTH_PER_SECOND, Work},
     plan::{self, Plan, Step},
 };
-use crate::{disk_balancer::book::Progress, pool::Pool, state::State};
+use crate::{disk_balancer::book::Progress, pool::Pool, shift, state::State};
 use blockstore::StoreError;
 use parking_lot::Mutex;
 use proto::hdfs::SubmitDiskBalancerPlanRequestProto;
@@ -153,17 +153,18 @@ impl Work {
             }
             let named = pool.extended(block);
             let moved = pool.store.move_to_volume(&named, self.target, &mut |bytes| pace.wait(bytes));
+            let storages = (state.volumes.storage_id(self.source), state.volumes.storage_id(self.target));
+            let moved = moved.and_then(|()| shift::tell(pool, &named, storages));
             let mut progress = self.progress.lock();
             progress.seconds = pace.started.elapsed().as_secs();
             match moved {
                 Ok(()) => {
-                    pool.reporter.notify_received(state.volumes.storage_id(self.target), block, None);
                     state.moves.shifted.fetch_add(1, Ordering::Relaxed);
                     progress.bytes += block.length;
                     progress.blocks += 1;
                 }
                 _ if pace.is_stopped() => return End::Stopped,
-                // Somebody has changed or removed it: there are others.
+                // The replica was changed or removed meanwhile. The step goes on with other replicas.
                 Err(
                     StoreError::State { .. } | StoreError::NotFound(_) | StoreError::GenerationStamp { .. },
                 )
@@ -208,7 +209,7 @@ impl Pace<'_> {
 
     /// Waits until the bytes may be copied. `false` if the plan is to end.
     fn wait(&mut self, bytes: u64) -> bool {
-        // What was asked for before must have taken its time.
+        // The bytes of earlier calls must have taken the time that the rate gives them.
         let due_us = u128::from(self.asked) * 1_000_000 / u128::from(self.work.rate());
         let due = Duration::from_micros(u64::try_from(due_us).unwrap_or(u64::MAX));
         self.asked = self.asked.saturating_add(bytes);
