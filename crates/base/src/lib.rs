@@ -34,6 +34,6 @@ pub use id::{
 pub use level::{Level, Levels, UnknownLevel};
 pub use packet::PacketHeader;
 pub use replica::{Candidate, ReplicaState};
-pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType};
+pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType, types_beyond};
 pub use time::{Moment, Timestamp};
 pub use view::{GroupView, MemberLife, MemberStore};

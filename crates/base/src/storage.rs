@@ -142,16 +142,7 @@ impl StoragePolicy {
 
     /// The media of `held` beyond those for so many replicas. Hadoop: `chooseExcess`.
     pub fn types_too_many(&self, replication: usize, held: &[StorageType]) -> Vec<StorageType> {
-        let mut wanted = self.types_for(replication);
-        let mut excess = held.to_vec();
-        excess.retain(|kind| match wanted.iter().position(|other| other == kind) {
-            Some(at) => {
-                wanted.swap_remove(at);
-                false
-            }
-            None => true,
-        });
-        excess
+        types_beyond(held, self.types_for(replication))
     }
 
     /// The media for the replicas that are still missing where some are on `held`, without those that are
@@ -218,6 +209,19 @@ impl fmt::Display for StoragePolicy {
         let Self { id, name, types, creation_fallbacks, replication_fallbacks, .. } = self;
         f.write_str(&Self::describe(*id, name, types, creation_fallbacks, replication_fallbacks))
     }
+}
+
+/// The media of `kinds` without those of `others`, one for one.
+pub fn types_beyond(kinds: &[StorageType], mut others: Vec<StorageType>) -> Vec<StorageType> {
+    let mut beyond = kinds.to_vec();
+    beyond.retain(|kind| match others.iter().position(|other| other == kind) {
+        Some(at) => {
+            others.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    beyond
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
     server::{DataServer, StorageType},
     words::{Location, Reader},
 };
-use base::{BlockId, Moment, StoragePolicy};
+use base::{BlockId, Moment, StoragePolicy, types_beyond};
 use std::sync::Arc;
 
 /// Draws at random before a search in order, in a cluster where most servers will do.
@@ -161,12 +161,8 @@ impl BlockMap {
     /// The media of the replicas that are missing beside those chosen so far.
     fn needed(&self, wish: &Wish, chosen: &[u32], unavailable: &[StorageType]) -> Vec<StorageType> {
         if let Some(only) = &wish.only {
-            let mut needed = only.clone();
-            for medium in chosen.iter().map(|place| self.medium(*place)) {
-                if let Some(at) = needed.iter().position(|kind| *kind == medium) {
-                    needed.remove(at);
-                }
-            }
+            let chosen = chosen.iter().map(|place| self.medium(*place)).collect();
+            let mut needed = types_beyond(only, chosen);
             needed.retain(|kind| !unavailable.contains(kind));
             return needed;
         }

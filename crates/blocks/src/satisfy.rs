@@ -2,7 +2,7 @@
 //!
 //! HDFS leaves this to a process of its own, its storage policy satisfier, which tells data servers itself what to move. Here the block map gives
 //! the orders, with its other ones. A replica on an unwanted medium moves to another storage of its data server, if there is one of a
-//! wanted medium with room. Otherwise the block gets one replica more, on a wanted medium of another server. Then it has one too many, and the rules
+//! wanted medium with room and the server has not as many orders as it may have. Otherwise the block gets one replica more, on a wanted medium of another server. Then it has one too many, and the rules
 //! of [`crate::excess`] choose it: nothing goes here. So a block never has fewer replicas for being moved, and racks go before media.
 //!
 //! As long as a replica may just be moving within its server, no other replica of the block goes for its sake.
@@ -19,7 +19,7 @@ use crate::{
     servers::Order,
     words::BlockState,
 };
-use base::{BlockId, InodeId, Moment, StoragePolicy};
+use base::{BlockId, InodeId, Moment, StoragePolicy, types_beyond};
 
 /// How long a move within a server, or the deletion behind a copy, is awaited before the block is looked at again.
 const PAUSE_MS: u64 = 2_000;
@@ -39,7 +39,7 @@ enum Outcome {
     NoPlace,
 }
 
-/// What is wrong with a block.
+/// The difference between the media that have a block's replicas and the media that its file's policy wants.
 struct Lack {
     /// The places that count, those on unwanted media among them.
     held: Vec<u32>,
@@ -52,8 +52,8 @@ struct Lack {
 }
 
 impl BlockMap {
-    /// The replicas of these blocks are to be on the media of their files' policies. Blocks that are not known here are left out, and those that
-    /// are named again go on. To be called by the server that commands, with a bounded number of blocks.
+    /// Begins to move the replicas of these blocks to the media of their files' policies. A block that the map does not know is left out, and
+    /// an effort that is under way goes on. The server that commands calls this, with a bounded number of blocks.
     pub fn satisfy(&mut self, ids: &[BlockId], now: Moment) {
         for id in ids.iter().filter(|id| self.arena.find(**id).is_some()) {
             self.satisfying.begin(*id, now);
@@ -65,7 +65,7 @@ impl BlockMap {
         self.satisfying.blocks.len()
     }
 
-    /// Nobody asks any more. What was ordered may be carried out yet.
+    /// Ends all efforts, because the client's request was withdrawn. Data servers may still carry out moves that were ordered.
     pub fn stop_satisfying(&mut self) {
         self.satisfying.clear();
     }
@@ -171,25 +171,20 @@ impl BlockMap {
         Outcome::UnderWay
     }
 
-    /// Compares the media of the replicas that count with those that the policy wants.
+    /// Compares the media of the replicas that count with the media that the policy wants.
     fn lack(&self, slot: u32, wanted: usize, policy: &StoragePolicy) -> Lack {
         let mut held = self.places_in_service(slot);
         held.retain(|place| self.storages.get(*place).trial != Trial::Doubted);
         let media: Vec<StorageType> = held.iter().map(|place| self.medium(*place)).collect();
         let unwanted = policy.types_too_many(wanted, &media);
-        let mut missing = policy.types_for(wanted);
-        for medium in &media {
-            if let Some(at) = missing.iter().position(|kind| kind == medium) {
-                missing.remove(at);
-            }
-        }
+        let missing = types_beyond(&policy.types_for(wanted), media);
         let moves = unwanted.len().min(missing.len());
         let movable = self.on_unwanted_media(&held, wanted, Some(policy));
         let movable = movable.into_iter().map(|at| held[at]).collect();
         Lack { held, movable, missing, moves }
     }
 
-    /// Orders moves to another storage of the same server, as many as can be. Returns the places that are left.
+    /// Orders as many moves as possible from one storage to another of the same server. Returns the places that the replicas leave.
     fn move_within(&mut self, slot: u32, lack: &Lack, in_vain: &[u32]) -> Vec<u32> {
         let (id, length) = (self.arena.record(slot).id(), self.arena.record(slot).length());
         let mut missing = lack.missing.clone();
