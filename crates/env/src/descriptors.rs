@@ -81,14 +81,9 @@ impl Descriptors {
     pub fn take(self: &Arc<Self>, count: usize) -> Option<Place> {
         let place = self.take_quietly(count);
         if place.is_none() {
-            self.note_refused();
+            self.refused.fetch_add(1, Ordering::Relaxed);
         }
         place
-    }
-
-    /// Counts a connection for which there was none.
-    pub fn note_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes `count` descriptors like [`Descriptors::take`], but a failure is not counted as a refused connection: the

@@ -12,7 +12,7 @@ use std::{io, net::SocketAddr, os::fd::BorrowedFd, path::Path, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UnixStream, tcp, unix},
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout},
 };
 
 /// Read at once while packets of this size or more come in: a few packets, so that one read often brings the
@@ -172,9 +172,10 @@ impl Inbound {
             let begun = *begun.get_or_insert_with(Instant::now);
             let bytes = self.buffer.len() + needed;
             let limit = self.timeout + Duration::from_secs((bytes / PACKET_BYTES_A_SECOND) as u64);
-            match timeout_at(begun + limit, self.fill(needed)).await {
-                Ok(filled) => filled?,
-                Err(_) => return Err(StreamError::Slow(limit)),
+            let left = limit.saturating_sub(begun.elapsed());
+            match self.fill_within(left.min(self.timeout), needed).await {
+                Err(StreamError::Timeout(_)) if left < self.timeout => return Err(StreamError::Slow(limit)),
+                filled => filled?,
             }
         }
     }
@@ -199,13 +200,17 @@ impl Inbound {
 
     /// Reads at least a byte, and makes room for `needed`.
     async fn fill(&mut self, needed: usize) -> Result<(), StreamError> {
+        self.fill_within(self.timeout, needed).await
+    }
+
+    async fn fill_within(&mut self, limit: Duration, needed: usize) -> Result<(), StreamError> {
         if self.buffer.capacity() - self.buffer.len() < needed {
             let usual = if needed > READ_BYTES_SMALL { READ_BYTES } else { READ_BYTES_SMALL };
             self.buffer.reserve(usual.max(needed));
         }
-        let count = match timeout(self.timeout, self.half.read(&mut self.buffer)).await {
+        let count = match timeout(limit, self.half.read(&mut self.buffer)).await {
             Ok(count) => count?,
-            Err(_) => return Err(StreamError::Timeout(self.timeout)),
+            Err(_) => return Err(StreamError::Timeout(limit)),
         };
         match count {
             0 if self.buffer.is_empty() => Err(StreamError::Closed),

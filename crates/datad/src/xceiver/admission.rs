@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a newcomer is kept waiting for those that are being closed.
+/// A newcomer waits at most so long for a connection that gives up its place.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Between two looks at whether one has been closed.
@@ -44,7 +44,6 @@ impl Admission {
 
     /// A newcomer was refused.
     pub fn tell_refusal(&mut self, state: &State, peer: impl fmt::Display) {
-        state.env.descriptors.note_refused();
         self.untold += 1;
         if self.told.is_some_and(|told| told.elapsed() < PERIOD) {
             return;

@@ -41,9 +41,9 @@ pub async fn run(state: &Arc<State>, socket: Socket, peer: Peer) -> Option<Hold>
     }
     let patience = Duration::from_millis(state.config.transfer_timeout_ms);
     let (mut inbound, mut out) = streaming::split(socket, patience);
-    let mut is_known = false;
+    let (call, mut is_known) = (Arc::default(), false);
     loop {
-        let wait = state.waiting.begin(is_known);
+        let wait = state.waiting.begin(&call, is_known);
         let op = tokio::select! {
             // A header that trickles in has no longer than one that comes at once.
             op = timeout(patience, inbound.op()) => op.unwrap_or(Err(StreamError::Timeout(patience))),

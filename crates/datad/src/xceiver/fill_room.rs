@@ -35,12 +35,15 @@ impl FillRoom {
 impl Fills<'_> {
     /// The bytes to fill in one turn from now on: `wanted` if there is room for that, and as many as before otherwise.
     pub fn grow(&mut self, wanted: usize) -> usize {
-        let more = BUFFERS * wanted.saturating_sub(self.fill_bytes);
+        if wanted <= self.fill_bytes {
+            return self.fill_bytes;
+        }
+        let more = BUFFERS * (wanted - self.fill_bytes);
         let taken = self.room.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
             Some(taken + more).filter(|taken| *taken <= BYTES_ALL)
         });
         if taken.is_ok() {
-            self.fill_bytes = self.fill_bytes.max(wanted);
+            self.fill_bytes = wanted;
         }
         self.fill_bytes
     }

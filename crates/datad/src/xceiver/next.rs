@@ -1,4 +1,4 @@
-//! What follows an operation on its connection.
+//! The next step on a connection after an operation.
 
 use super::segment::HeldSegment;
 

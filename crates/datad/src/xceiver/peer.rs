@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, for messages and limits.
+//! The other end of a connection, for messages and limits.
 
 use crate::short_circuit::Process;
 use std::{fmt, net::SocketAddr};

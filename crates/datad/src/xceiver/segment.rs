@@ -36,7 +36,7 @@ impl HeldSegment {
         self.id
     }
 
-    /// Waits until the client ends the connection, or says anything on it, which means the same.
+    /// Waits until the client ends the connection or sends a byte on it. Both end the segment.
     pub async fn wait(self, mut inbound: Inbound, _out: Outgoing) {
         inbound.stirred().await;
     }

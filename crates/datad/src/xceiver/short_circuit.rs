@@ -1,10 +1,10 @@
 //! The operations by which a local client reads without this server: REQUEST_SHORT_CIRCUIT_SHM gives it a segment of
 //! shared memory, REQUEST_SHORT_CIRCUIT_FDS the open files of a replica, RELEASE_SHORT_CIRCUIT_FDS takes a slot back.
 //!
-//! A refusal is an answer, and the connection goes on. What a stock client makes of each status decides which one is given:
+//! A refusal is an answer, and the connection goes on. The status of a refusal is chosen by its effect on a stock client:
 //! after ERROR it asks this server for no files for ten minutes; after ERROR_UNSUPPORTED with a version it reads this one
 //! block in another way, so that is the answer wherever the reason is the block (Hadoop's servers answer ERROR where the
-//! replica is gone); and a segment that it is refused with any other status than ERROR_UNSUPPORTED it asks for again at
+//! replica is gone); and a client that is refused a segment with any other status than ERROR_UNSUPPORTED asks for it again at
 //! once, without end.
 
 use super::{next::Next, on_disk, peer::Peer, refusal::Refusal, request, segment::HeldSegment};

@@ -2,8 +2,8 @@
 //!
 //! A connection has a place from when it is accepted until it ends, also while its client says nothing. If that kept
 //! others out, a few thousand silent connections would shut a data server to everybody. So when there is no place for a
-//! newcomer, connections that wait are closed: first those that have not asked for anything yet, the longest waiting
-//! first. A client that keeps a connection for later expects that it may be closed, and makes another one.
+//! newcomer, waiting connections are closed: strangers first, which have not asked for anything yet, and the longest
+//! waiting first. A client that keeps a connection for later expects that it may be closed, and makes another one.
 
 use parking_lot::Mutex;
 use std::{
@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A connection that has had an operation is kept for so long, even if places are short.
 const GRACE_BETWEEN: Duration = Duration::from_secs(1);
 
-/// One in so many of those that wait is closed in one go, and at least one.
+/// Of so many waiting connections one is closed in one go; of fewer, one as well.
 const CLOSED_AT_ONCE: usize = 64;
 
 /// Since when a connection waits, and a number that no other one has.
@@ -56,14 +56,13 @@ pub struct Wait<'a> {
 }
 
 impl Waiting {
-    /// A connection begins to wait. `is_known`: it has had an operation.
-    pub fn begin(&self, is_known: bool) -> Wait<'_> {
-        self.begin_at(is_known, Instant::now())
+    /// A connection begins to wait. `is_known`: it has had an operation. `call` is the connection's own, the same each time.
+    pub fn begin(&self, call: &Arc<Notify>, is_known: bool) -> Wait<'_> {
+        self.begin_at(call.clone(), is_known, Instant::now())
     }
 
-    fn begin_at(&self, is_known: bool, now: Instant) -> Wait<'_> {
+    fn begin_at(&self, call: Arc<Notify>, is_known: bool, now: Instant) -> Wait<'_> {
         let key = (now, self.next.fetch_add(1, Ordering::Relaxed));
-        let call = Arc::new(Notify::new());
         self.lists.lock().of(is_known).insert(key, call.clone());
         Wait { waiting: self, is_known, key, call }
     }
@@ -107,6 +106,10 @@ impl Drop for Wait<'_> {
 mod tests {
     use super::*;
 
+    fn begin(waiting: &Waiting, is_known: bool, now: Instant) -> Wait<'_> {
+        waiting.begin_at(Arc::default(), is_known, now)
+    }
+
     /// Whether it was called on to give up its place.
     fn is_called(wait: &Wait<'_>) -> bool {
         !wait.waiting.lists.lock().of(wait.is_known).contains_key(&wait.key)
@@ -115,8 +118,8 @@ mod tests {
     #[test]
     fn strangers_go_first_and_the_longest_waiting_before_others() {
         let (waiting, now) = (Waiting::default(), Instant::now());
-        let known = waiting.begin_at(true, now);
-        let [late, early] = [200, 100].map(|ms| waiting.begin_at(false, now + Duration::from_millis(ms)));
+        let known = begin(&waiting, true, now);
+        let [late, early] = [200, 100].map(|ms| begin(&waiting, false, now + Duration::from_millis(ms)));
         let then = now + Duration::from_secs(2);
         let mut order = Vec::new();
         for _ in 0..3 {
@@ -130,8 +133,8 @@ mod tests {
     #[test]
     fn newcomers_have_time_to_ask() {
         let (waiting, now) = (Waiting::default(), Instant::now());
-        let stranger = waiting.begin_at(false, now);
-        let known = waiting.begin_at(true, now);
+        let stranger = begin(&waiting, false, now);
+        let known = begin(&waiting, true, now);
         assert_eq!(waiting.close_longest_at(now + GRACE / 2), 0);
         assert_eq!(waiting.close_longest_at(now + GRACE), 1);
         assert!(is_called(&stranger) && !is_called(&known));
@@ -142,7 +145,7 @@ mod tests {
     #[test]
     fn many_are_closed_in_one_go_and_a_wait_that_is_over_is_not_closed() {
         let (waiting, now) = (Waiting::default(), Instant::now());
-        let waits: Vec<Wait<'_>> = (0..640).map(|_| waiting.begin_at(false, now)).collect();
+        let waits: Vec<Wait<'_>> = (0..640).map(|_| begin(&waiting, false, now)).collect();
         assert_eq!(waiting.close_longest_at(now + GRACE), 10);
         drop(waits);
         assert_eq!(waiting.close_longest_at(now + GRACE), 0);
@@ -151,7 +154,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_comes_before_it_is_waited_for_is_heard() {
         let waiting = Waiting::default();
-        let wait = waiting.begin_at(false, Instant::now() - GRACE);
+        let wait = begin(&waiting, false, Instant::now() - GRACE);
         assert_eq!(waiting.close_longest(), 1);
         wait.is_called().await;
     }

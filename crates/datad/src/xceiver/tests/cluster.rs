@@ -175,15 +175,19 @@ pub fn options() -> BlockOptions {
 
 /// Bytes that look like nothing in particular and are the same each time.
 pub fn some_bytes(length: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    (0..length)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        })
-        .collect()
+    let mut random = random(1);
+    (0..length).map(|_| random(256) as u8).collect()
+}
+
+/// Numbers below the one that is asked for, the same for the same seed, which is not 0.
+pub fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    }
 }
 
 /// Writes a whole block and returns it as closed.

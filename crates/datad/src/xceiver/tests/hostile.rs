@@ -1,6 +1,6 @@
 //! Bad input: each is answered, none is finalised, and the server goes on serving.
 
-use super::cluster::{Server, block, located, packet, read_range, servers, some_bytes, write_block};
+use super::cluster::{Server, block, located, packet, random, read_range, servers, some_bytes, write_block};
 use blockstore::{ScanConfig, Scanners};
 use bytes::Bytes;
 use proto::{
@@ -341,13 +341,7 @@ async fn random_packets_never_harm_the_server_or_finalise_what_is_not_whole() {
     let [a, b] = servers().await;
     let data = some_bytes(4096);
     for seed in 1..=60u64 {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut random = random(seed);
         let targets = if random(2) == 0 { vec![b.info()] } else { Vec::new() };
         let op = OpWriteBlockProto { targets, ..write_op(seed) };
         let (mut inbound, mut out) = a.send(Opcode::WriteBlock, &op).await;

@@ -108,7 +108,7 @@ async fn an_append_is_seen_and_not_taken_for_rot() {
     let mut writer = BlockWriter::append(&at, &self::options(), Arc::new(Keeper::default())).await.unwrap();
     writer.write(&data[700..]).await.unwrap();
     writer.flush().await.unwrap();
-    // Somebody who has not heard of the append reads what he knows of.
+    // A reader that has not heard of the append reads the old length.
     assert_eq!(read(&at, 0, 700, &options).await, &data[..700]);
     let now = located(writer.close().await.unwrap(), &[&server]);
     assert_eq!(read(&now, 0, 1000, &options).await, data);
@@ -202,7 +202,7 @@ async fn blocks_are_streamed_through_the_socket_where_that_is_asked_for() {
         config.asks_for_files = false;
         config.carries_data = true;
     });
-    // The network's port is closed, and the block is read all the same.
+    // The network's port is closed, and the block can still be read.
     let mut elsewhere = at.clone();
     let port = server.info().id.xfer_port;
     elsewhere.locs[0].id.xfer_port = 1;

@@ -320,13 +320,7 @@ async fn nonsense_of_local_clients_never_harms_the_server() {
     let closed = write_block(&located(block(1), &[&server]), &some_bytes(700)).await;
     let memory = memory(&server).await;
     for seed in 1..=150u64 {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut random = random(seed);
         // The memory is the client's as well, and it writes what it likes.
         let word = memory.segment.word(random(SLOTS as u64) as usize).unwrap();
         word.store(random(u64::MAX), Ordering::Relaxed);
