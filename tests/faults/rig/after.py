@@ -10,7 +10,7 @@ import time
 import zlib
 
 from checks import blocks
-from harness.report import Failure
+from harness.report import Failure, check
 
 from . import load, replicas
 
@@ -81,6 +81,14 @@ class After:
             if path not in self.missing and sums.get(path) != right:
                 found.append(f"{path} is not what was written: {sums.get(path)}, and not {right}")
         return found
+
+
+def wait_whole(scene):
+    """Waits until fsck finds no block with too few replicas. Blocks that are being written are not looked at."""
+    deadline = time.monotonic() + HEAL_S
+    while (sums := fsck(scene)[-1]["summary"])["missing_replicas"] or not sums["healthy"]:
+        check(time.monotonic() < deadline, f"after {HEAL_S} s blocks want replicas: {sums}")
+        time.sleep(0.3)
 
 
 def fsck(scene):

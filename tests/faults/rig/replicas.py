@@ -51,6 +51,23 @@ def write_files(scene, directory, count, servers=None):
     return {f"{directory}/{name}": content for name, content in contents.items()}
 
 
+def store_random(scene, directory, count, length):
+    """So many files of random bytes, each a byte longer than the one before it. What is in each, by its path."""
+    contents = {f"{directory}/f{number}": scene.chance.randbytes(length + number) for number in range(count)}
+    source = local_copies(scene, directory)
+    source.mkdir(parents=True)
+    for path, content in contents.items():
+        (source / path.rpartition("/")[2]).write_bytes(content)
+    shell(scene, "-mkdir", "-p", directory)
+    shell(scene, "-put", *sorted(source.iterdir()), directory)
+    return contents
+
+
+def local_copies(scene, directory):
+    """Where the files lie that `store_random` has stored in this directory."""
+    return scene.directory / "files" / directory.strip("/")
+
+
 def check_files(scene, contents):
     for path, content in contents.items():
         if shell(scene, "-cat", path) != content:

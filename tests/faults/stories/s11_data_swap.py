@@ -8,7 +8,7 @@ import time
 
 from harness.report import check
 from rig import replicas
-from rig.after import COPIES, HEAL_S, REPORTS, After, fsck
+from rig.after import COPIES, HEAL_S, REPORTS, After, wait_whole
 from rig.balancing import Stock
 from rig.servers import log_of, working_volumes
 
@@ -30,7 +30,7 @@ def run(scene_of):
     cluster.further_directories[NAME] = [second]
     with scene:
         server = Server(scene, second)
-        contents = store(scene)
+        contents = replicas.store_random(scene, "/stored", FILES, FILE_BYTES)
         scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=2, stream=2))
         server.check_properties()
         scene.rest(1, 2)
@@ -151,22 +151,3 @@ def wait_volumes(cluster, count):
     while (working := working_volumes(cluster).get(NAME)) != count:
         check(time.monotonic() < deadline, f"{NAME} has {working} disks, and should have {count}")
         time.sleep(0.2)
-
-
-def wait_whole(scene):
-    """Waits until fsck finds no block with too few replicas. Blocks that are being written are not looked at."""
-    deadline = time.monotonic() + HEAL_S
-    while (sums := fsck(scene)[-1]["summary"])["missing_replicas"] or not sums["healthy"]:
-        check(time.monotonic() < deadline, f"after {HEAL_S} s blocks want replicas: {sums}")
-        time.sleep(0.3)
-
-
-def store(scene):
-    contents = {f"/stored/f{number}": scene.chance.randbytes(FILE_BYTES + number) for number in range(FILES)}
-    source = scene.directory / "files"
-    source.mkdir()
-    for path, content in contents.items():
-        (source / path.rpartition("/")[2]).write_bytes(content)
-    replicas.shell(scene, "-mkdir", "-p", "/stored")
-    replicas.shell(scene, "-put", *sorted(source.iterdir()), "/stored")
-    return contents

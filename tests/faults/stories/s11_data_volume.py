@@ -4,7 +4,7 @@ import time
 
 from harness.report import check
 from rig import failing_files, replicas, servers
-from rig.after import COPIES, HEAL_S, REPORTS, After, fsck
+from rig.after import COPIES, HEAL_S, REPORTS, After, wait_whole
 from rig.servers import accusations
 
 ITEM = "11"
@@ -31,7 +31,7 @@ def run(scene_of):
     cluster.before_format = failing.make
     try:
         with scene:
-            contents = store(scene)
+            contents = replicas.store_random(scene, "/stored", FILES, FILE_BYTES)
             scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=2, stream=2))
             for what, order, provoke in (("read", "blocks-read", read), ("written", "blocks-write", nothing)):
                 fails(scene, failing, bad, what, order, lambda: provoke(scene, contents))
@@ -72,25 +72,6 @@ def wait_known(cluster, held):
             return
         check(time.monotonic() < deadline, f"after {HEAL_S} s nobody knows of {len(numbers - accusations(cluster, NAME))} replicas that cannot be read")
         time.sleep(0.2)
-
-
-def wait_whole(scene):
-    """Waits until fsck finds no block with too few replicas. Blocks that are being written are not looked at."""
-    deadline = time.monotonic() + HEAL_S
-    while (sums := fsck(scene)[-1]["summary"])["missing_replicas"] or not sums["healthy"]:
-        check(time.monotonic() < deadline, f"after {HEAL_S} s blocks want replicas: {sums}")
-        time.sleep(0.3)
-
-
-def store(scene):
-    contents = {f"/stored/f{number}": scene.chance.randbytes(FILE_BYTES + number) for number in range(FILES)}
-    source = scene.directory / "files"
-    source.mkdir()
-    for path, content in contents.items():
-        (source / path.rpartition("/")[2]).write_bytes(content)
-    replicas.shell(scene, "-mkdir", "-p", "/stored")
-    replicas.shell(scene, "-put", *sorted(source.iterdir()), "/stored")
-    return contents
 
 
 def read(scene, contents):

@@ -30,7 +30,7 @@ LONG = 30 << 20
 # Readers share 256 MiB for packets beside one packet each, sent and being filled.
 BYTES_MAX = 600 << 20
 PRESSED_S = 60
-# The same for clients and data servers, as by default.
+# Clients and data servers have equal time-outs, as by default.
 TIMEOUT_MS = 5_000
 
 

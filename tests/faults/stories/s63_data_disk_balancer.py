@@ -38,7 +38,7 @@ def run(scene_of):
     cluster.before_format = make
     try:
         with scene:
-            contents = store(scene)
+            contents = replicas.store_random(scene, "/stored", FILES, FILE_BYTES)
             scene.start_load(size=scene.options.size._replace(own=1, cell=1, data=1, stream=1))
             second.mkdir()
             use(scene, [first, second])
@@ -84,7 +84,8 @@ def by_hadoops_command(scene, first, second):
     check(code == 0 and str(first) in text, text)
     # Only one of the disks goes on being written to.
     use(scene, [first])
-    replicas.shell(scene, "-put", *sorted((scene.directory / "files").iterdir()), "/more")
+    replicas.shell(scene, "-mkdir", "/more")
+    replicas.shell(scene, "-put", *sorted(replicas.local_copies(scene, "/stored").iterdir()), "/more")
     use(scene, [first, second])
     before = held(second)
     code, text, _ = tools.run("tools.DiskBalancerCLI", "-plan", uuid, "-thresholdPercentage", "1", "-bandwidth", "50")
@@ -128,14 +129,3 @@ def wait(is_so, sentence):
     while not is_so():
         check(time.monotonic() < deadline, sentence)
         time.sleep(0.1)
-
-
-def store(scene):
-    contents = {f"/stored/f{number}": scene.chance.randbytes(FILE_BYTES + number) for number in range(FILES)}
-    source = scene.directory / "files"
-    source.mkdir()
-    for path, content in contents.items():
-        (source / path.rpartition("/")[2]).write_bytes(content)
-    replicas.shell(scene, "-mkdir", "-p", "/stored", "/more")
-    replicas.shell(scene, "-put", *sorted(source.iterdir()), "/stored")
-    return contents
