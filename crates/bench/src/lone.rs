@@ -1,4 +1,5 @@
-//! A lone metadata server, with a data server or without, as processes of their own, and Hadoop's in the same shape.
+//! A lone metadata server with one data server or none, as processes of their own; or Hadoop's NameNode with one
+//! DataNode or none.
 
 use crate::{launch::free_port, meta::groups::hadoop::Hadoop};
 use anyhow::{Context, bail, ensure};
@@ -56,7 +57,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// The same with a data server; `turns` as `disk_turns` has it.
+    /// Clover's metadata server and one data server. `turns` is the value of the data server's key `disk_turns`.
     pub async fn clover_with_data(dir: &Path, turns: &str) -> anyhow::Result<Self> {
         let mut scene = Self::clover(dir).await?;
         let blocks = dir.join("blocks");
@@ -91,7 +92,7 @@ impl Scene {
         Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
     }
 
-    /// The same with a DataNode.
+    /// Hadoop's NameNode and one DataNode.
     pub async fn hadoop_with_data(dir: &Path, jars: &Path) -> anyhow::Result<Self> {
         let blocks = dir.join("blocks");
         fs::create_dir_all(&blocks).with_context(|| format!("making {}", blocks.display()))?;

@@ -9,12 +9,12 @@ const LOOKS_PER_TICK: usize = 1_000;
 /// `dfs.storage.policy.satisfier.self.retry.timeout.millis`.
 const PATIENCE_MS: u64 = 900_000;
 
-/// How long a move within a server may take that was begun and is not told: as long as a copy may (`pending_timeout_ms`).
+/// A server that moves a replica between its own disks tells of it within this time: as long as a copy may take (`pending_timeout_ms`).
 const MOVING_MS: u64 = 300_000;
 /// A server that was silent tells within this time what it has moved meanwhile.
 const TOLD_AFTER_SILENCE_MS: u64 = 60_000;
 
-/// The blocks that are to be on the media of their files' policies, and what came of earlier ones.
+/// The blocks whose replicas are to be on the media of their files' policies, and counts of earlier ones.
 #[derive(Default)]
 pub struct Satisfying {
     pub blocks: BTreeMap<BlockId, Effort>,
@@ -37,7 +37,7 @@ pub struct Satisfied {
     pub orders: u64,
 }
 
-/// What is being done for one block.
+/// The attempt to bring the replicas of one block to the media that its file's policy wants.
 pub struct Effort {
     pub next_look: Moment,
     /// The block is given up then, if it has come no nearer.
@@ -52,7 +52,7 @@ pub struct Effort {
 }
 
 impl Satisfying {
-    /// The block is to be moved. If it is already, that goes on.
+    /// Begins an effort for the block. An effort that is under way goes on.
     pub fn begin(&mut self, id: BlockId, now: Moment) {
         self.blocks.entry(id).or_insert_with(|| Effort {
             next_look: now,

@@ -1,4 +1,4 @@
-//! The media of a block's replicas, and those that the policy of its file wants.
+//! The media of a block's replicas, and the media that the policy of its file wants.
 //!
 //! A block does not know its file's policy: only the time ([`BlockMap::tick`]) brings it along. So where a block has too many replicas and they
 //! are on several media, the tick decides which go. Where they are all on one medium the policy makes no difference, and it is never asked for.

@@ -345,7 +345,7 @@ impl BlockMap {
             .min_by_key(|server| (is_newcomer(server), may_be_off(server), busy(server)))
     }
 
-    /// The copies that a server sends, and those that it is about to be told to send.
+    /// The number of copies that a server sends, or is about to be told to send.
     fn transfers_of(&self, server: u32) -> usize {
         let server = self.servers.get(server);
         server.orders.len() + server.face.transfers_in_progress as usize

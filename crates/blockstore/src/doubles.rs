@@ -1,4 +1,4 @@
-//! Two volumes may have a finished replica of the same block: one of them goes.
+//! Two volumes may have a finished replica of the same block: the store removes one of the two.
 //!
 //! A crash leaves such a pair in the midst of a move. A disk that is put back may bring one, if its blocks were copied to another
 //! disk of this server meanwhile. One of the two is the replica from the beginning; the other one's files are removed as soon as
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Replicas are read at this rate, so that clients have most of the disk.
 const BYTES_PER_SECOND: u64 = 32 << 20;
 
-/// A replica that somebody is changing is looked at again after so long.
+/// The pause before another look at a block whose replica in use is being changed.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The finished replica of a block that is not the one in use.
@@ -37,12 +37,12 @@ impl Double {
     }
 }
 
-/// What has become of a double for now.
+/// The outcome of one look at a double.
 enum Met {
     Removed,
     /// It stays: the replica in use is not sound, or the double's volume is lost.
     Kept,
-    /// Somebody is changing the replica in use.
+    /// The replica in use is being changed: the double is looked at again.
     Later,
 }
 

@@ -13,8 +13,8 @@ pub trait Observer: Send + Sync {
     fn received(&self, storage_id: &Arc<str>, block: Block);
     /// A volume failed and took these with it.
     fn volume_lost(&self, storage_id: &Arc<str>, blocks: Vec<Block>);
-    /// A finished replica is not any more what somebody may have opened before: it is being removed, appended to or cut, was
-    /// moved to another volume, or its volume failed. Told before any of its bytes change. Locks of the store may be held:
+    /// A finished replica changes or goes: it is being removed, appended to or cut, was moved to another volume, or its volume
+    /// failed. Files of it that a client has opened before are not the replica any more. Told before any of its bytes change. Locks of the store may be held:
     /// the listener must not call it.
     fn unsettled(&self, id: BlockId) {
         let _ = id;

@@ -33,7 +33,7 @@ pub(crate) struct PoolState {
 }
 
 impl PoolState {
-    /// A pool with `used` bytes on each volume; there is room for those that come later.
+    /// A pool with `used` bytes on each volume. There is room for volumes that are added later.
     pub fn new(info: PoolInfo, map: ReplicaMap, used: Vec<u64>) -> Self {
         Self {
             info,
@@ -78,7 +78,7 @@ impl PoolState {
         self.durable_directories.lock().insert((volume, subdirectories(id)));
     }
 
-    /// Tells the observer that a finished replica is not any more what it was.
+    /// Tells the observer that a finished replica changes or goes.
     pub fn unsettle(&self, id: BlockId) {
         if let Some(observer) = self.observer.get() {
             observer.unsettled(id);
@@ -98,7 +98,7 @@ impl PoolState {
                 active.replace_writer();
                 volume.note_cut_off(active);
             }
-            // A recovery under way notices: should the replica come back with its volume, nobody keeps others off it.
+            // A recovery under way finds that its replica is gone. If the replica comes back with its volume, another recovery may begin.
             recovering.remove(id);
             lost.push(record.block(*id));
             false

@@ -66,7 +66,7 @@ impl PoolStore {
         }
     }
 
-    /// Whether the volume of an opened replica has been lost since: who reads it goes to another server.
+    /// Whether the volume of an opened replica has been lost since it was opened. Its readers then go to another server.
     pub fn is_lost(&self, reader: &ReplicaReader) -> bool {
         !self.volume(reader.volume).is_alive()
     }

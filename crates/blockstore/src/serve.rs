@@ -65,7 +65,7 @@ impl BlockStore {
 
     /// Formats and scans a pool that is not served yet.
     fn open_pool(self: &Arc<Self>, pool: &PoolInfo) -> Result<PoolStore, OpenError> {
-        // No volume comes or goes meanwhile, but for those that fail.
+        // No volume is added or removed meanwhile. A volume may fail.
         let _swapping = self.swapping.read();
         let mut failures = Vec::new();
         let mut formatted = Vec::new();
@@ -300,7 +300,8 @@ fn insert_better(map: &mut ReplicaMap, id: BlockId, record: Record) -> Option<Do
     }
 }
 
-/// What is held against what when two replicas of one block are there.
+/// The rank of a replica among several of the same block, of which the highest is used: the newer stamp first, then a finished
+/// replica before others, then the longer one.
 pub(crate) fn worth(id: BlockId, record: &Record) -> (GenerationStamp, bool, u64) {
     let block = record.block(id);
     (block.generation_stamp, matches!(record, Record::Finalized(_)), block.length)

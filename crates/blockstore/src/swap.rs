@@ -1,9 +1,9 @@
 //! Volumes come and go while the store runs.
 //!
 //! A directory is added by the same checks as at the start. Its replicas are known before anything new can be written there.
-//! A directory is removed in two steps. It is lost at once, like one whose disk has failed: its replicas are forgotten, those
-//! who write there get an error, and the observers are told. Then everybody who is still at its files is waited for. Only when
-//! nobody is, its lock is given up. So a directory that is added again has no file that an earlier user goes on changing.
+//! A directory is removed in two steps. It is lost at once, like a directory whose disk has failed: its replicas are forgotten,
+//! writers there get an error, and the observers are told. Then the store waits until no thread uses a file of the directory, and
+//! gives up its lock. So when the directory is added again, no earlier user goes on changing a file in it.
 
 use crate::{
     config::VolumeConfig,
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The replicas of each pool that lie on a new volume.
 type Found = Vec<(Arc<PoolState>, Scanned)>;
 
-/// What has become of an order to use these directories and no others.
+/// The outcome of an order to use these directories and no others.
 #[derive(Debug, Default)]
 pub struct Swap {
     /// The volumes that are new.
@@ -76,9 +76,9 @@ pub enum SwapError {
 }
 
 impl BlockStore {
-    /// Uses these data directories and no others from now on. A directory whose volume has failed is opened anew. What
-    /// cannot be added is told, and leaves the others as they are. It lasts until all replicas of the new directories have been
-    /// found, and until nobody is at the files of the removed ones, but for that `patience` at most.
+    /// Uses these data directories and no others from now on. A directory whose volume has failed is opened anew. A
+    /// directory that cannot be added is told, and the others stay as they are. The call lasts until all replicas of the new
+    /// directories have been found, and until the files of the removed ones are not in use any more, for which it waits `patience` at most.
     ///
     /// One caller at a time is served; a pool that is served for the first time waits as well.
     ///
@@ -97,7 +97,7 @@ impl BlockStore {
         }
         self.refuse_senseless(wanted)?;
         let mut swap = Swap::default();
-        // Failed ones first: their places are taken by new ones. Those of an earlier order that were not given away, too.
+        // Failed volumes go first: new ones take their places. Volumes that an earlier order could not give away go as well.
         for volume in self.volumes.iter().filter(|volume| !volume.is_alive()) {
             self.retire(volume, "it is removed", patience, &mut swap);
         }
@@ -139,7 +139,7 @@ impl BlockStore {
         Ok(swap)
     }
 
-    /// Whether a removed directory is still locked, because somebody was at its files.
+    /// Whether a removed directory is still locked, because its files were in use for longer than the order waited.
     pub fn has_unfinished_removal(&self) -> bool {
         self.volumes.iter().any(|volume| volume.is_removed() && volume.is_locked())
     }
@@ -229,7 +229,8 @@ impl BlockStore {
         Ok((volume, found))
     }
 
-    /// The volume is in use from now on. Whoever chooses it for a new replica waits for the map, which has its replicas by then.
+    /// Puts the volume in use. A writer that chooses it for a new replica takes the lock of the map next, and by then the map has the
+    /// volume's replicas.
     fn make_known(self: &Arc<Self>, volume: Volume, found: Found) {
         let (index, directory) = (volume.index, volume.paths.root.display().to_string());
         let states: Vec<_> = found.iter().map(|(state, _)| state.clone()).collect();
@@ -247,7 +248,7 @@ impl BlockStore {
                     || map.recovering.contains_key(&id);
                 let is_better = match map.records.get(&id) {
                     None => !map.removing.contains(&id),
-                    // One that is being written, moved or recovered has somebody who relies on it.
+                    // A writer, a move or a recovery relies on the known replica.
                     Some(Record::Active(_)) => false,
                     Some(known) => !is_busy && worth(id, &record) > worth(id, known),
                 };
@@ -281,7 +282,7 @@ impl BlockStore {
         }
     }
 
-    /// Waits until nobody is at the files of a lost volume, and lets go of it.
+    /// Waits until the files of a lost volume are not in use any more, and gives up its lock.
     fn retire(&self, volume: &Volume, why: &str, patience: Duration, swap: &mut Swap) {
         if volume.is_removed() && !volume.is_locked() {
             return;
@@ -306,13 +307,13 @@ impl BlockStore {
     }
 }
 
-/// Waits until nobody is at the volume's files, or until that moment. Whether nobody is.
+/// Waits until the volume's files are not in use any more, or until that moment. Whether they are not in use.
 fn drain(volume: &Volume, until: Instant) -> bool {
     let mut writers = volume.take_cut_off();
     loop {
         writers.retain(|writer| {
             let Some(active) = writer.upgrade() else { return false };
-            // Held by whoever changes the files, which may take as long as the disk does.
+            // A thread that changes the replica's files holds this lock, for as long as the disk takes.
             let Some(mut files) = active.files.try_lock_until(Instant::now() + LOOK) else { return true };
             files.is_gone = true;
             files.open = None;
@@ -333,7 +334,7 @@ fn drain(volume: &Volume, until: Instant) -> bool {
     }
 }
 
-/// A replica that was here before, and went with its volume, is not taken for the same.
+/// The record with a new turn. A reader that has found the replica before its volume was removed sees by the turn that this is another record.
 fn with_turn(record: Record, turn: u32) -> Record {
     match record {
         Record::Finalized(settled) => Record::Finalized(crate::map::Settled { turn, ..settled }),

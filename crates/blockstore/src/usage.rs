@@ -1,17 +1,17 @@
-//! Who is at the files of a volume: it can be given away when nobody is.
+//! The users of a volume's files are counted. A volume without users can be given away.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The number of those who are at a volume's files.
+/// The number of users of a volume's files.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     count: AtomicUsize,
 }
 
-/// One of them, until it is dropped.
+/// One user, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct VolumeUse {
     uses: Arc<Uses>,

@@ -35,9 +35,9 @@ pub(crate) struct Volume {
     is_missing: AtomicBool,
     /// An operator has taken it out of the configuration, or has had a failed one opened anew.
     is_removed: AtomicBool,
-    /// Those who are at its files, but for the writers of replicas: those hold their replica's files.
+    /// The users of its files, without the writers of replicas: a writer holds the files of its replica.
     uses: Arc<Uses>,
-    /// The replicas that were being written here when it was lost. Their writers may still be at the files.
+    /// The replicas that were being written here when it was lost. Their writers may still use the files.
     cut_off: Mutex<Vec<Weak<Active>>>,
     /// The turns of its streams, if they take turns.
     pub turns: Option<Turns>,
@@ -69,14 +69,15 @@ impl Volume {
         }
     }
 
-    /// Counts one more in who is at the volume's files, until the answer is dropped; `None` if it is lost.
+    /// Counts one more user of the volume's files, until the answer is dropped. `None`: the volume is lost.
     pub fn enter(&self) -> Option<VolumeUse> {
         let entered = Uses::enter(&self.uses);
-        // Counted first and looked at second: who takes the volume away does it in the other order.
+        // The user is counted first, and the volume looked at second. A thread that takes the volume away marks it as lost first, and
+        // looks at the count second.
         self.is_alive().then_some(entered)
     }
 
-    /// Whether anybody is still at its files.
+    /// Whether its files have users.
     pub fn is_used(&self) -> bool {
         self.uses.count() > 0
     }
@@ -85,7 +86,7 @@ impl Volume {
         self.cut_off.lock().push(Arc::downgrade(active));
     }
 
-    /// Those replicas whose writers have yet to be waited for.
+    /// Hands over the replicas whose writers may still use files here.
     pub fn take_cut_off(&self) -> Vec<Weak<Active>> {
         std::mem::take(&mut self.cut_off.lock())
     }
@@ -94,7 +95,7 @@ impl Volume {
         self.is_removed.store(true, Ordering::Release);
     }
 
-    /// An operator has removed it: it is no failure any more, and nobody is told of it.
+    /// Whether an operator has removed it. A removed volume is not reported as failed.
     pub fn is_removed(&self) -> bool {
         self.is_removed.load(Ordering::Acquire)
     }

@@ -7,7 +7,8 @@ use std::{ops::Index, sync::OnceLock};
 /// that is removed and added again counts twice, because its place is not given to another.
 pub const VOLUME_COUNT_MAX: usize = 1_024;
 
-/// Grows, and is read without a lock. A removed volume keeps its place, so that whoever still has its index finds that it is lost.
+/// The list grows, and is read without a lock. A removed volume keeps its place: code that still has its index finds that the volume
+/// is lost.
 pub(crate) struct VolumeList {
     places: Box<[OnceLock<Volume>]>,
 }

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// No test waits that long, but for one whose point is that somebody stays.
+/// Only a test in which a user of the files stays waits for so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn dirs(root: &Path, numbers: &[usize]) -> Vec<VolumeConfig> {
@@ -342,7 +342,7 @@ fn a_disk_that_is_put_back_brings_no_second_replicas() {
     let away = blocks[1];
     swap(&store, root.path(), &[0]);
     assert_eq!(store_block(&store, 2, 5_000), away);
-    // A rotten one in use: the other stays until somebody has decided.
+    // The replica in use is rotten: the other one stays until an operator has decided.
     flip(&files(root.path(), 0, away).0, 700);
     swap(&store, root.path(), &[0, 1]);
     std::thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Who has files of a finished replica open hears when it is not that replica any more.
+//! The observer of a store hears when a finished replica changes or goes, and can tell the clients that have its files open.
 
 mod common;
 

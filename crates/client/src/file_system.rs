@@ -28,7 +28,7 @@ struct Shared {
     namenodes: Arc<Namenodes>,
     leases: Arc<Leases>,
     defaults: OnceCell<ServerDefaults>,
-    /// What this client has from the data servers of its machine.
+    /// The open files and the shared memory from the data servers of this machine.
     local: Option<Arc<LocalReads>>,
 }
 
@@ -489,8 +489,7 @@ impl FileSystem {
         }
     }
 
-    /// What this client has read from the data servers of its machine without the network; nothing where that is not
-    /// configured.
+    /// The reads of this client from data servers of its machine that do not use the network. `None`: they are not configured.
     pub fn local_reads(&self) -> Option<&LocalReads> {
         self.shared.local.as_deref()
     }

@@ -25,7 +25,7 @@ pub struct FileReader {
     /// Known places by the offset in the file at which a block begins.
     blocks: BTreeMap<u64, LocatedBlockProto>,
     position: u64,
-    /// Where the block begins that somebody writes, if there is one. It is not read from files: its sums change.
+    /// The offset of the block that is being written, if there is one. It is not read from files, because its checksums change.
     being_written: Option<u64>,
     /// The open block, positioned at `position`, unless bytes wait in `rest`.
     block: Option<BlockReader>,

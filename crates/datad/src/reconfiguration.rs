@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use proto::hdfs::{GetReconfigurationStatusConfigChangeProto, GetReconfigurationStatusResponseProto};
 use std::sync::OnceLock;
 
-/// Reads the configuration again. The error is what is wrong with it.
+/// Reads the configuration again. The error is a text that says why the configuration cannot be used.
 pub type Reload = Box<dyn Fn() -> Result<DataConfig, String> + Send + Sync>;
 
 /// One for a server.
@@ -30,7 +30,7 @@ struct Task {
     changes: Vec<Change>,
 }
 
-/// What has become of one property.
+/// The outcome for one property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub property: &'static str,

@@ -1,4 +1,4 @@
-//! The configuration is read again, and what can be changed is.
+//! Reads the configuration again, and changes the settings that can be changed while the server runs.
 
 use crate::{config::DataConfig, reconfiguration::Change, state::State};
 use blockstore::VolumeConfig;

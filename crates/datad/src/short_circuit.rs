@@ -1,4 +1,4 @@
-//! What local clients hold of this server: segments of shared memory, and in each the slots by which they hear that a
+//! The segments of shared memory that clients of this machine have. By the slots of a segment a client hears that a
 //! replica is not valid any more. A segment lasts as long as the connection on which its client has asked for it.
 //!
 //! Hadoop's counterpart is `ShortCircuitRegistry`. Nothing that a client writes into its segment is believed: which slots
@@ -76,7 +76,7 @@ pub struct ShortCircuit {
     pub figures: Figures,
 }
 
-/// What has been done, for `/metrics`.
+/// Counts for `/metrics`.
 #[derive(Default)]
 pub struct Figures {
     /// Replicas whose files were handed to a client.

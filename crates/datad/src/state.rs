@@ -37,7 +37,7 @@ pub struct State {
     pub(crate) scanners: OnceLock<Scanners>,
     /// The replicas that balancers have moved.
     pub moves: Arc<Moves>,
-    /// What clients of this machine hold.
+    /// The segments of shared memory that clients of this machine have.
     pub short_circuit: Arc<ShortCircuit>,
     /// Settings that change while the server runs.
     pub reconfiguration: Reconfiguration,

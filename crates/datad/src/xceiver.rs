@@ -47,7 +47,7 @@ pub async fn serve(state: Arc<State>, listener: TcpListener) {
     serve_all(state, accept).await;
 }
 
-/// The same, for the connections of this machine.
+/// Accepts connections of this machine, like [`serve`].
 pub async fn serve_local(state: Arc<State>, listener: UnixListener) {
     let accept = async || {
         let (socket, _) = listener.accept().await?;

@@ -237,7 +237,7 @@ async fn one_task_runs_at_a_time_and_only_its_owner_orders_one() {
         let refused = refusal(answer.unwrap_err());
         assert!(refused.1.contains("Superuser privilege is required"), "{method}: {refused:?}");
     }
-    // The other protocol's name has the same calls.
+    // The calls are served under the other protocol's name as well.
     let user = server.server.state().config.user.clone();
     let other = Client::connect(
         server.server.ipc_addr().to_string(),

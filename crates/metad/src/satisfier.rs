@@ -1,6 +1,6 @@
-//! Has the replicas moved of files and directories for which a client has asked `satisfyStoragePolicy`.
+//! Moves the replicas of files and directories for which a client has called `satisfyStoragePolicy`.
 //!
-//! [`namespace::satisfying`] decides which blocks come next, and the block map what becomes of each. When a file or directory has been walked and none
+//! [`namespace::satisfying`] decides which blocks come next, and the block map orders their moves. When a file or directory has been walked and none
 //! of its blocks waits any more, its note goes: as in HDFS also if some blocks could not be moved. A new active begins again with all that are noted.
 
 use crate::partition::Partition;

@@ -2,10 +2,10 @@
 //!
 //! A client has asked for a file, or for all files below a directory ([`crate::ops::satisfy_storage_policy`]). The walk names the blocks of each file, some
 //! at a time, for `blocks` to move their replicas. It keeps its place in memory alone: a new active begins again with each file and
-//! directory that still waits. That costs a look at each block, because those that are where they shall be stay.
+//! directory that still waits. That costs a look at each block, and no move of replicas that are on the right media already.
 //!
-//! As Hadoop's satisfier does it, directories are walked to the bottom, and one file or directory that was asked for has its turn
-//! after the other.
+//! As Hadoop's satisfier does it, directories are walked to the bottom, and the files and directories that clients have named have their
+//! turns one after the other.
 
 use crate::Namespace;
 use base::{BlockId, InodeId};
@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Walk {
     current: Option<Current>,
-    /// What has had its turn last.
+    /// The file or directory whose turn has ended last.
     last: InodeId,
 }
 
@@ -41,7 +41,7 @@ pub enum Look {
     Blocks(Vec<BlockId>),
     /// All files of this file or directory have been named. It is walked until its note is taken away.
     Walked(InodeId),
-    /// What was asked for is withdrawn or deleted: the blocks named last need not be moved any more.
+    /// The request was withdrawn, or its file or directory deleted: the blocks that were named for it need not be moved any more.
     Withdrawn,
 }
 
@@ -63,7 +63,7 @@ impl Walk {
         Look::Blocks(current.go_on(ns, room))
     }
 
-    /// What is walked has had its turn.
+    /// Ends the turn of the file or directory that is being walked.
     fn end(&mut self) {
         if let Some(current) = self.current.take() {
             self.last = current.asked;

@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 
 /// Bytes of one of the buffers that a storage's list is cut into, as Hadoop cuts it.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// What a row takes for a usual block: an id of 31 bits, a length of 128 MiB, a stamp of 21 bits.
+/// The bytes of a usual block's row: an id of 31 bits, a length of 128 MiB, a stamp of 21 bits.
 const ROW_BYTES_USUAL: usize = 13;
 
 /// One replica.
@@ -19,7 +19,7 @@ pub struct BlockRow {
     pub state: ReplicaStateProto,
 }
 
-/// What a storage tells of all its replicas.
+/// The full report of one storage.
 pub fn storage_report(
     storage: DatanodeStorageProto,
     rows: impl ExactSizeIterator<Item = BlockRow>,

@@ -1,4 +1,4 @@
-//! What clients and data servers of one machine can do that others cannot: connect through a path of the file system
+//! Clients and data servers of one machine connect through a path of the file system
 //! ([`path`]), hand each other open files ([`descriptors`]), and share memory ([`segment`]).
 
 pub mod descriptors;

@@ -24,7 +24,7 @@ pub struct Clients {
     next: AtomicU64,
 }
 
-/// What clients felt.
+/// The answers to the clients' calls, with their latencies.
 pub struct Felt {
     pub stat: Outcome,
     pub create: Outcome,

@@ -38,7 +38,7 @@ pub struct DataServer {
     registration: d::DatanodeRegistrationProto,
     pool: String,
     storage: p::DatanodeStorageProto,
-    /// What it reports, encoded once; nothing until the files are made.
+    /// The full report of this server, encoded once. Until the files are made it is not set, and the server reports no replica.
     told: OnceLock<d::StorageBlockReportProto>,
     /// Of its next report, which Hadoop wants to be another one each time.
     next_report: AtomicU64,

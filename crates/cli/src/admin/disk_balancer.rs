@@ -31,10 +31,10 @@ pub struct Args {
     /// Only print what would be moved.
     #[arg(long, conflicts_with_all = ["status", "cancel"])]
     plan: bool,
-    /// Only tell how far the plan has come that runs, or the last one.
+    /// Only tell how far the running plan has come, or the last one.
     #[arg(long, conflicts_with = "cancel")]
     status: bool,
-    /// End the plan that runs. What was moved stays where it is.
+    /// End the running plan. Replicas that were moved stay where they are.
     #[arg(long)]
     cancel: bool,
     /// A disk counts as even if it is fuller or emptier than all together by no more than so many percent of its size.
@@ -58,7 +58,7 @@ struct Disk {
     path: String,
     storage_type: i32,
     used: u64,
-    /// What is used or free for replicas.
+    /// The bytes that are used, and the bytes that are free for replicas, together.
     size: u64,
 }
 
@@ -121,8 +121,8 @@ async fn disks(server: &DataServer) -> anyhow::Result<Vec<Disk>> {
     Ok(names.into_iter().filter_map(disk).collect())
 }
 
-/// What has to move so that all disks of a type are as full as they are together. The fullest gives to the emptiest, as much as one of
-/// the two wants, until none is beyond the threshold.
+/// The moves after which each disk of a type is as full, in percent, as all disks of that type together. The fullest disk gives to the
+/// emptiest, as much as one of the two wants, until none is beyond the threshold.
 fn plan(disks: &[Disk], threshold_percent: u64) -> Vec<Step> {
     let mut types: Vec<i32> = disks.iter().map(|disk| disk.storage_type).collect();
     types.sort_unstable();

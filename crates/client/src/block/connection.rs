@@ -49,7 +49,7 @@ impl Link {
         Self::begin(socket, code, message, patience).await
     }
 
-    /// The same, through a socket of this machine.
+    /// Begins an operation like [`Link::open`], through a socket of this machine.
     pub async fn open_local(
         path: &Path,
         code: Opcode,

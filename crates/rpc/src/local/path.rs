@@ -9,7 +9,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Everybody may connect, as to a port. The directories above decide who reaches it.
+/// Every process may connect, as it may connect to a port. The permissions of the directories above decide which processes reach the
+/// socket.
 const SOCKET_MODE: u32 = 0o666;
 
 /// The path of the server that has this transfer port: `_PORT` stands for the port, so that several servers of a machine
@@ -18,7 +19,8 @@ pub fn effective(path: &str, transfer_port: u16) -> PathBuf {
     path.replace("_PORT", &transfer_port.to_string()).into()
 }
 
-/// Refuses a path at which somebody else could put a socket of his own: then he would get what clients ask for, and answer it.
+/// Refuses a path at which another user could put a socket of his own: that user's process would get the clients' requests and answer
+/// them.
 /// These are Hadoop's rules (`validateSocketPathSecurity0`). No directory above the socket may be writable by everybody, by a
 /// group other than root's, or by an owner who is neither root nor the user of this process.
 ///

@@ -9,7 +9,7 @@ use std::{
 /// Addresses that are remembered; more are looked up each time.
 const KNOWN_MAX: usize = 4096;
 
-/// What has been found out about addresses.
+/// The addresses that were looked up, and whether each is one of this machine.
 #[derive(Debug, Default)]
 pub struct Addresses {
     known: Mutex<HashMap<IpAddr, bool>>,

@@ -15,7 +15,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 pub struct FileSource {
     reads: Arc<LocalReads>,
     pub replica: Arc<LocalReplica>,
-    /// What has not been returned yet.
+    /// The part of the range that has not been returned yet.
     wanted: Range<u64>,
     ahead: Option<JoinHandle<Result<Bytes, PieceError>>>,
 }

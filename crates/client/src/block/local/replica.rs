@@ -71,7 +71,7 @@ impl LocalReplica {
     /// bytes and the place of `begin` in them. Blocks.
     ///
     /// # Errors
-    /// The files cannot be read or are too short; or the bytes are not what their sums say, which may be because somebody has
+    /// The files cannot be read or are too short; or the bytes do not match their checksums, perhaps because a writer has
     /// appended to the replica meanwhile.
     pub fn read(&self, begin: u64, end: u64, verifies: bool) -> Result<(Vec<u8>, usize), PieceError> {
         let has_sums = verifies && self.checksum.size() > 0;

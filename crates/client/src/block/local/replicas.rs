@@ -16,7 +16,7 @@ pub struct Replicas {
     open: Mutex<HashMap<Key, Open>>,
     /// Replicas that are kept open while nobody reads them.
     unused_max: usize,
-    /// How long they are.
+    /// How long an unused replica is kept open.
     unused_for: Duration,
     /// How long files are used of which no server tells when they go.
     stale_after: Duration,
@@ -44,11 +44,11 @@ impl Replicas {
         None
     }
 
-    /// Keeps files for others that read the same block.
+    /// Keeps the files for other readers of the same block.
     pub fn keep(&self, key: Key, replica: Arc<LocalReplica>) {
         let mut open = self.open.lock();
         open.insert(key, Open { replica, used: Instant::now() });
-        // Those that are being read do not count: their readers have them open anyway.
+        // A replica that is being read does not count: its readers have its files open anyway.
         let is_unused = |open: &Open| Arc::strong_count(&open.replica) == 1;
         while open.values().filter(|open| is_unused(open)).count() > self.unused_max {
             let oldest = open.iter().filter(|(_, open)| is_unused(open)).min_by_key(|(_, open)| open.used);
@@ -67,8 +67,8 @@ impl Replicas {
         (self.unused_for / 4).max(Duration::from_millis(10))
     }
 
-    /// Closes the replicas that nobody has read for long, and those that are not valid any more: a deleted block has its room
-    /// on the disk for as long as somebody has it open.
+    /// Closes the replicas that were not read for long, and the replicas that are not valid any more: a deleted block takes room
+    /// on the disk for as long as a process has its files open.
     pub fn close_unused(&self) {
         let now = Instant::now();
         self.open.lock().retain(|_, open| {

@@ -12,7 +12,7 @@ use proto::{
 use rpc::{local::LocalLink, streaming::StreamError};
 use std::{io, path::Path, time::Duration};
 
-/// What a server answers.
+/// The answer of a server.
 pub enum Got {
     Files(LocalReplica),
     /// This block is to be read in another way.

@@ -56,7 +56,7 @@ pub struct Segments {
     asking: tokio::sync::Mutex<()>,
 }
 
-/// What a server answers to the wish for a segment.
+/// The answer of a server to the request for a segment.
 pub enum Answer {
     Made(Arc<ClientSegment>),
     /// It makes none, and need not be asked again.

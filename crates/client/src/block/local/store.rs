@@ -64,7 +64,7 @@ impl LocalConfig {
     }
 }
 
-/// What a client has from the data servers of its machine. One for a client, shared by all that read.
+/// The open files and the shared memory that a client has got from the data servers of its machine. All readers of the client share one.
 pub struct LocalReads {
     config: LocalConfig,
     client_name: Arc<str>,
