@@ -10,7 +10,7 @@ use cluster::{
 };
 use proto::{clover::forward as f, common as ha, exception, hdfs as p, protocol};
 use rpc::CallError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const SECOND: GroupId = GroupId(2);
 /// The first member of the second group.
