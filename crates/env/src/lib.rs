@@ -7,6 +7,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod disk;
 pub mod local_disk;
+mod process;
 pub mod program;
 pub mod pulse;
 pub mod random;
@@ -16,6 +17,7 @@ pub use clock::{Clock, SystemClock};
 pub use descriptors::Descriptors;
 pub use disk::{Disk, File, FileKind, Lock, OpenMode, WriteDone};
 pub use local_disk::LocalDisk;
+pub use process::ProcessFacts;
 pub use random::{OsRandom, Random};
 pub use starvation::Starvation;
 

@@ -294,7 +294,7 @@ pub fn is_current(partition: &Partition) -> bool {
     newest > Sn(0) && partition.commit.committed().0 <= newest.0 + 1
 }
 
-fn newest_image(partition: &Partition) -> Sn {
+pub fn newest_image(partition: &Partition) -> Sn {
     partition.member.journal().images().last().map_or(Sn(0), |image| image.at.id.sn)
 }
 

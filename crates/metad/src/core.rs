@@ -24,7 +24,10 @@ use crate::{
 use base::Moment;
 use env::Env;
 use rpc::{Call, Replier};
-use std::sync::{Arc, OnceLock};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 use tokio::runtime::Handle;
 
 /// Answers a call that came from a client.
@@ -67,6 +70,8 @@ pub struct Core {
     pub calls: Arc<measures::Calls>,
     /// A look at the RPC server's work under way, once there is a server.
     pub load: OnceLock<rpc::Load>,
+    /// The address of the RPC server, once there is one.
+    pub rpc_address: OnceLock<SocketAddr>,
     /// Answers a client's call, from the first question on: for calls that were held until this member serves.
     pub answer: AnswerCall,
 }
@@ -115,6 +120,7 @@ impl Core {
             allowances: Allowances::default(),
             calls: Arc::default(),
             load: OnceLock::new(),
+            rpc_address: OnceLock::new(),
             env,
             config,
             scope: cluster.scope(),

@@ -30,6 +30,7 @@ pub mod format;
 mod forward;
 mod ha_protocol;
 mod image_reading;
+mod jmx;
 mod make_group;
 mod member;
 mod metrics;

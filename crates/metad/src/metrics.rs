@@ -3,7 +3,7 @@
 mod groups;
 mod measured;
 
-use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, partition::Partition};
+use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, jmx, partition::Partition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
@@ -30,7 +30,8 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers { core: core.clone() }));
     let asked = core.clone();
-    Web::bind(address, Arc::new(registry), Arc::new(move || health(&asked))).await
+    let pages = web::jmx::jmx(jmx::source(core));
+    Web::bind_with(address, Arc::new(registry), Arc::new(move || health(&asked)), pages).await
 }
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.

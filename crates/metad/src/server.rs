@@ -261,7 +261,7 @@ impl MetaServer {
         }));
         let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
         // Nobody else sets it.
-        let _ = core.load.set(rpc.load());
+        let _ = (core.load.set(rpc.load()), core.rpc_address.set(rpc.local_addr()));
         let server = Self { core, datanodes, rpc, web, stop, threads, writer };
         match server.join_group(life, member_count, records).await {
             Ok(()) => {

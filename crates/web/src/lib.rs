@@ -4,6 +4,7 @@
 //! namespace nor the block map. Start with [`server::Web`].
 
 mod few;
+pub mod jmx;
 mod process;
 pub mod server;
 mod times;

@@ -213,6 +213,11 @@ impl Partition {
         lease_watch::is_settled(self.started, self.moment())
     }
 
+    /// When this server's life began.
+    pub fn started(&self) -> Moment {
+        self.started
+    }
+
     /// Data servers that have been heard lately.
     pub fn data_servers(&self) -> u32 {
         let limit_ms = HEARTBEATS_MISSED * self.config.blocks.heartbeat_interval_ms;

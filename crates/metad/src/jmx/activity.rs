@@ -1,0 +1,194 @@
+//! `NameNodeActivity`, the two beans of an RPC port, and the busiest users.
+
+use super::Look;
+use measures::{Figures, STAGES, WINDOWS};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use web::jmx::Bean;
+
+/// How many users are shown for an operation (`dfs.namenode.top.num.users`).
+const USERS_MAX: usize = 10;
+
+/// How many pairs of a user and a method the list of the busiest is made from.
+const PAIRS_MAX: usize = 1_000;
+
+pub fn beans(look: &Look<'_>) -> [Bean; 3] {
+    [name_node(look), port(look), methods(look)]
+}
+
+/// How often these methods were called.
+fn calls(look: &Look<'_>, names: &[&str]) -> u64 {
+    look.methods.iter().filter(|of| names.contains(&of.method)).map(|of| of.stages[0].count()).sum()
+}
+
+/// How often these methods were called and did what they were asked for.
+fn done(look: &Look<'_>, names: &[&str]) -> u64 {
+    let of_name = look.methods.iter().filter(|of| names.contains(&of.method));
+    of_name.map(|of| of.stages[0].count().saturating_sub(of.refused)).sum()
+}
+
+fn mean_ms(figures: &Figures) -> f64 {
+    figures.mean_ns() as f64 / 1e6
+}
+
+fn name_node(look: &Look<'_>) -> Bean {
+    let syncs = look.core.partition.member.flush_times();
+    let reports = look.methods.iter().find(|of| of.method == "blockReport").map(|of| &of.stages[1]);
+    let counted = [
+        ("AddBlockOps", calls(look, &["addBlock"])),
+        ("AllowSnapshotOps", calls(look, &["allowSnapshot"])),
+        ("BlockReceivedAndDeletedOps", calls(look, &["blockReceivedAndDeleted"])),
+        ("CreateFileOps", calls(look, &["create"])),
+        ("CreateSnapshotOps", calls(look, &["createSnapshot"])),
+        ("CreateSymlinkOps", calls(look, &["createSymlink"])),
+        ("DeleteFileOps", calls(look, &["delete"])),
+        ("DeleteSnapshotOps", calls(look, &["deleteSnapshot"])),
+        ("DisallowSnapshotOps", calls(look, &["disallowSnapshot"])),
+        (
+            "FileInfoOps",
+            calls(look, &["getFileInfo", "getFileLinkInfo", "getLocatedFileInfo", "isFileClosed"]),
+        ),
+        ("FilesAppended", done(look, &["append"])),
+        ("FilesCreated", done(look, &["create", "mkdirs"])),
+        ("FilesDeleted", done(look, &["delete"])),
+        ("FilesRenamed", done(look, &["rename", "rename2"])),
+        ("FilesTruncated", done(look, &["truncate"])),
+        ("GetAdditionalDatanodeOps", calls(look, &["getAdditionalDatanode"])),
+        ("GetBlockLocations", calls(look, &["getBlockLocations"])),
+        ("GetLinkTargetOps", calls(look, &["getLinkTarget"])),
+        ("GetListingOps", calls(look, &["getListing", "getBatchedListing"])),
+        ("ListSnapshotOps", calls(look, &["getSnapshotListing"])),
+        ("ListSnapshottableDirOps", calls(look, &["getSnapshottableDirListing"])),
+        ("RenameSnapshotOps", calls(look, &["renameSnapshot"])),
+        ("SnapshotDiffReportOps", calls(look, &["getSnapshotDiffReport", "getSnapshotDiffReportListing"])),
+        ("StorageBlockReportNumOps", reports.map_or(0, Figures::count)),
+        ("SyncsNumOps", syncs.count()),
+        ("TransactionsNumOps", look.core.partition.commit.committed().0),
+    ];
+    const FILE_OPERATIONS: [&str; 13] = [
+        "AddBlockOps",
+        "CreateFileOps",
+        "CreateSnapshotOps",
+        "CreateSymlinkOps",
+        "DeleteFileOps",
+        "DeleteSnapshotOps",
+        "FileInfoOps",
+        "FilesAppended",
+        "FilesRenamed",
+        "FilesTruncated",
+        "GetBlockLocations",
+        "GetListingOps",
+        "GetAdditionalDatanodeOps",
+    ];
+    let total: u64 =
+        counted.iter().filter(|(name, _)| FILE_OPERATIONS.contains(name)).map(|(_, count)| count).sum();
+    let mut attributes: Map<String, Value> =
+        counted.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    let Value::Object(others) = json!({
+        "tag.ProcessName": "NameNode",
+        "tag.SessionId": null,
+        "tag.Context": "dfs",
+        "tag.Hostname": look.host,
+        "TotalFileOps": total,
+        "SyncsAvgTime": mean_ms(&syncs),
+        "StorageBlockReportAvgTime": reports.map_or(0.0, mean_ms),
+    }) else {
+        unreachable!("it is written as an object")
+    };
+    attributes.extend(others);
+    Bean::new(look.name("NameNodeActivity"), "NameNodeActivity", Value::Object(attributes))
+}
+
+/// The stages of all calls together.
+fn all_calls(look: &Look<'_>) -> [Figures; STAGES.len()] {
+    let mut sums: [Figures; STAGES.len()] = Default::default();
+    for of in &look.methods {
+        sums.iter_mut().zip(&of.stages).for_each(|(sum, stage)| sum.add(stage));
+    }
+    sums
+}
+
+fn port(look: &Look<'_>) -> Bean {
+    let [queue, processing, total] = all_calls(look);
+    let refused: u64 = look.methods.iter().map(|of| of.refused).sum();
+    let connections = look.core.load.get().map_or(0, rpc::Load::connections);
+    let name = format!("RpcActivityForPort{}", look.port);
+    let attributes = json!({
+        "tag.port": look.port.to_string(),
+        "tag.serverName": "ClientNamenodeProtocol",
+        "tag.Context": "rpc",
+        "tag.Hostname": look.host,
+        "RpcQueueTimeNumOps": queue.count(),
+        "RpcQueueTimeAvgTime": mean_ms(&queue),
+        "RpcProcessingTimeNumOps": processing.count(),
+        "RpcProcessingTimeAvgTime": mean_ms(&processing),
+        "RpcResponseTimeNumOps": total.count(),
+        "RpcResponseTimeAvgTime": mean_ms(&total),
+        "RpcCallSuccesses": total.count().saturating_sub(refused),
+        "RpcSlowCalls": 0,
+        "TotalRequests": total.count(),
+        "NumOpenConnections": connections,
+        "CallQueueLength": 0,
+        "NumDroppedConnections": look.core.env.descriptors.refused(),
+        "RpcAuthenticationFailures": 0,
+        "RpcAuthenticationSuccesses": 0,
+        "RpcAuthorizationFailures": 0,
+        "RpcClientBackoff": 0,
+    });
+    Bean::new(look.name(&name), name, attributes)
+}
+
+/// Each method that has been called, under Hadoop's name of its numbers: `GetFileInfoNumOps`.
+fn methods(look: &Look<'_>) -> Bean {
+    let mut counted: BTreeMap<String, Figures> = BTreeMap::new();
+    for of in &look.methods {
+        counted.entry(capitalised(of.method)).or_default().add(&of.stages[1]);
+    }
+    let mut attributes = Map::new();
+    attributes.insert("tag.port".into(), look.port.to_string().into());
+    attributes.insert("tag.Context".into(), "rpcdetailed".into());
+    attributes.insert("tag.Hostname".into(), look.host.clone().into());
+    for (name, figures) in counted {
+        attributes.insert(format!("{name}NumOps"), figures.count().into());
+        attributes.insert(format!("{name}AvgTime"), mean_ms(&figures).into());
+    }
+    let name = format!("RpcDetailedActivityForPort{}", look.port);
+    Bean::new(look.name(&name), name, Value::Object(attributes))
+}
+
+fn capitalised(method: &str) -> String {
+    let mut letters = method.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+/// The busiest users in each window, in the shape of HDFS's nntop.
+pub fn top_users(look: &Look<'_>) -> Value {
+    let now = look.core.moment();
+    let windows = WINDOWS.map(|window_s| {
+        let pairs = look.core.calls.top_users(window_s, now, PAIRS_MAX);
+        let mut operations: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+        for pair in pairs {
+            for operation in ["*", pair.method] {
+                *operations.entry(operation).or_default().entry(pair.user.clone()).or_default() += pair.calls;
+            }
+        }
+        let mut shown: Vec<(u64, Value)> =
+            operations.into_iter().map(|(name, users)| operation(name, users)).collect();
+        shown.sort_by_key(|(total, _)| std::cmp::Reverse(*total));
+        let ops: Vec<Value> = shown.into_iter().map(|(_, shown)| shown).collect();
+        json!({ "windowLenMs": window_s * 1_000, "ops": ops })
+    });
+    let now =
+        jiff::Timestamp::from_millisecond(look.core.env.clock.timestamp().ms as i64).unwrap_or_default();
+    json!({ "timestamp": now.strftime("%Y-%m-%dT%H:%M:%S+0000").to_string(), "windows": windows })
+}
+
+fn operation(name: &str, users: BTreeMap<String, u64>) -> (u64, Value) {
+    let total = users.values().sum();
+    let mut users: Vec<(String, u64)> = users.into_iter().collect();
+    users.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    let shown: Vec<Value> =
+        users.iter().map(|(user, count)| json!({ "user": user, "count": count })).collect();
+    let top = &shown[..shown.len().min(USERS_MAX)];
+    (total, json!({ "opType": name, "totalCount": total, "topUsers": top, "allUsers": shown }))
+}

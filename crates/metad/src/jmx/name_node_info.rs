@@ -1,0 +1,262 @@
+//! `NameNodeInfo`, `NameNodeStatus` and `SnapshotInfo`.
+
+use super::{Look, merged, percent};
+use crate::checkpoint;
+use ::blocks::DataServer;
+use base::{AdminState, BlockId};
+use namespace::reads::get_snapshot_listing::snapshottable;
+use serde_json::{Map, Value, json};
+use web::jmx::Bean;
+
+/// The release whose protocols and beans are spoken.
+const SOFTWARE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub fn beans(look: &Look<'_>) -> [Bean; 3] {
+    [info(look), status(look), snapshots(look)]
+}
+
+fn info(look: &Look<'_>) -> Bean {
+    let (core, stats) = (look.core, &look.stats);
+    let partition = &core.partition;
+    let directory = core.config.name_directory.display().to_string();
+    let committed = partition.commit.committed().0;
+    let versions: std::collections::BTreeMap<&str, u64> =
+        look.servers.iter().filter(|server| server.alive).fold(Default::default(), |mut versions, server| {
+            *versions.entry(&*server.registration.software_version).or_default() += 1;
+            versions
+        });
+    let lost = lost_files(look);
+    let level = partition.tree().namespace.group_level().level;
+    // Some attributes are JSON inside a text, as in Hadoop.
+    let whole = json!({
+        "Version": SOFTWARE_VERSION,
+        "SoftwareVersion": SOFTWARE_VERSION,
+        "CompileInfo": format!("Clover {SOFTWARE_VERSION}"),
+        "ClusterId": core.cluster.cluster_id,
+        "BlockPoolId": &*core.cluster.block_pool,
+        "UpgradeFinalized": level == base::Level::NEWEST,
+        "RollingUpgradeStatus": null,
+        "Safemode": look.safe_mode.clone().unwrap_or_default(),
+        "Threads": env::ProcessFacts::now().threads,
+        "NNStartedTimeInMillis": core.env.clock.timestamp().ms.saturating_sub(core.moment().ms_since(partition.started())),
+        "Total": stats.capacity,
+        "Used": stats.dfs_used,
+        "Free": stats.remaining,
+        "NonDfsUsedSpace": stats.non_dfs_used,
+        "BlockPoolUsedSpace": stats.block_pool_used,
+        "PercentUsed": percent(stats.dfs_used, stats.capacity),
+        "PercentRemaining": percent(stats.remaining, stats.capacity),
+        "PercentBlockPoolUsed": percent(stats.block_pool_used, stats.capacity),
+        "ProvidedCapacity": 0,
+    });
+    let blocks = json!({
+        "CacheCapacity": 0,
+        "CacheUsed": 0,
+        "TotalBlocks": look.counts.blocks,
+        "NumberOfMissingBlocks": stats.missing,
+        "NumberOfMissingBlocksWithReplicationFactorOne": stats.missing_with_replication_one,
+        "NumberOfBadlyDistributedBlocks": stats.misplaced,
+        "HighestPriorityLowRedundancyReplicatedBlocks": stats.most_endangered,
+        "HighestPriorityLowRedundancyECBlocks": 0,
+        "CorruptFiles": text(json!(lost)),
+        "CorruptFilesCount": lost.len(),
+        "NumberOfSnapshottableDirs": look.counts.snapshottable_directories,
+        "DistinctVersionCount": versions.len(),
+        "DistinctVersions": versions.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect::<Vec<_>>(),
+    });
+    let servers = json!({
+        "LiveNodes": text(live(look)),
+        "DeadNodes": text(dead(look)),
+        "DecomNodes": text(leaving(look, AdminState::DecommissionInProgress)),
+        "EnteringMaintenanceNodes": text(leaving(look, AdminState::EnteringMaintenance)),
+        "NodeUsage": text(json!({ "nodeUsage": usage(look) })),
+        "NameDirStatuses": text(json!({ "active": { &*directory: "IMAGE_AND_EDITS" }, "failed": {} })),
+        "NameJournalStatus": text(json!([{
+            "manager": format!("Clover({directory})"),
+            "stream": "the journal of this member",
+            "disabled": "false",
+            "required": "true",
+        }])),
+        "JournalTransactionInfo": text(json!({
+            "LastAppliedOrWrittenTxId": committed.to_string(),
+            "MostRecentCheckpointTxId": checkpoint::newest_image(partition).0.to_string(),
+        })),
+        "VerifyECWithTopologyResult": text(json!({
+            "isSupported": "true",
+            "resultMessage": "No erasure coding policy is given.",
+        })),
+    });
+    let attributes = merged(merged(whole, blocks), servers);
+    Bean::new(look.name("NameNodeInfo"), "org.apache.hadoop.hdfs.server.namenode.FSNamesystem", attributes)
+}
+
+fn text(value: Value) -> Value {
+    value.to_string().into()
+}
+
+/// The first files that lack a block, as HDFS shows so many of them.
+fn lost_files(look: &Look<'_>) -> Vec<String> {
+    const FILES_MAX: usize = 100;
+    let partition = &look.core.partition;
+    let tree = partition.tree();
+    let blocks = partition.blocks.lock();
+    let lost = blocks.files_of_lost_blocks(BlockId(0)).take(FILES_MAX);
+    lost.filter_map(|(_, inode)| tree.namespace.path_of(inode?)).collect()
+}
+
+/// The name under which a server stands in these lists.
+fn key(server: &DataServer) -> String {
+    format!("{}:{}", server.registration.host_name, server.registration.transfer_port)
+}
+
+fn silent_s(look: &Look<'_>, server: &DataServer) -> u64 {
+    look.core.moment().ms_since(server.last_heartbeat) / 1_000
+}
+
+fn state(of: AdminState) -> &'static str {
+    match of {
+        AdminState::InService => "In Service",
+        AdminState::DecommissionInProgress => "Decommission In Progress",
+        AdminState::Decommissioned => "Decommissioned",
+        AdminState::EnteringMaintenance => "Entering Maintenance",
+        AdminState::InMaintenance => "In Maintenance",
+    }
+}
+
+fn live(look: &Look<'_>) -> Value {
+    let entries = look.servers.iter().filter(|server| server.alive).map(|server| {
+        let registration = &server.registration;
+        let minutes = look.core.moment().ms_since(server.last_report) / 60_000;
+        let shown = json!({
+            "infoAddr": format!("{}:{}", registration.ip, registration.info_port),
+            "infoSecureAddr": format!("{}:{}", registration.ip, registration.info_secure_port),
+            "xferaddr": registration.transfer_address(),
+            "location": &*server.rack,
+            "uuid": &*registration.uuid,
+            "lastContact": silent_s(look, server),
+            "usedSpace": server.dfs_used,
+            "used": server.dfs_used,
+            "adminState": state(server.admin_state),
+            "nonDfsUsedSpace": server.non_dfs_used,
+            "capacity": server.capacity,
+            "numBlocks": server.blocks,
+            "version": &*registration.software_version,
+            "remaining": server.remaining,
+            "blockScheduled": 0,
+            "blockPoolUsed": server.block_pool_used,
+            "blockPoolUsedPercent": percent(server.block_pool_used, server.capacity),
+            "volfails": server.failed_volumes,
+            "lastBlockReport": minutes,
+            "blockPoolUsedPercentStdDev": 0.0,
+        });
+        (key(server), shown)
+    });
+    Value::Object(entries.collect::<Map<_, _>>())
+}
+
+fn dead(look: &Look<'_>) -> Value {
+    let entries = look.servers.iter().filter(|server| !server.alive).map(|server| {
+        let shown = json!({
+            "lastContact": silent_s(look, server),
+            "decommissioned": server.admin_state == AdminState::Decommissioned,
+            "adminState": state(server.admin_state),
+            "xferaddr": server.registration.transfer_address(),
+            "location": &*server.rack,
+            "uuid": &*server.registration.uuid,
+        });
+        (key(server), shown)
+    });
+    Value::Object(entries.collect::<Map<_, _>>())
+}
+
+/// The servers on their way out of service, with the blocks that still need them.
+fn leaving(look: &Look<'_>, which: AdminState) -> Value {
+    let entries = look.servers.iter().filter(|server| server.admin_state == which).map(|server| {
+        let shown = json!({
+            "xferaddr": server.registration.transfer_address(),
+            "location": &*server.rack,
+            "uuid": &*server.registration.uuid,
+            "underReplicatedBlocks": server.blocks_in_need,
+            "decommissionOnlyReplicas": 0,
+            "maintenanceOnlyReplicas": 0,
+            "underReplicateInOpenFiles": 0,
+        });
+        (key(server), shown)
+    });
+    Value::Object(entries.collect::<Map<_, _>>())
+}
+
+/// How differently full the live servers are.
+fn usage(look: &Look<'_>) -> Value {
+    let live =
+        look.servers.iter().filter(|server| server.alive && server.admin_state == AdminState::InService);
+    let mut shares: Vec<f64> =
+        live.map(|server| f64::from(percent(server.dfs_used, server.capacity))).collect();
+    shares.sort_by(f64::total_cmp);
+    let shown = |share: f64| format!("{share:.2}%");
+    let (Some(least), Some(most)) = (shares.first(), shares.last()) else {
+        return json!({ "min": shown(0.0), "median": shown(0.0), "max": shown(0.0), "stdDev": shown(0.0) });
+    };
+    let count = shares.len() as f64;
+    let mean = shares.iter().sum::<f64>() / count;
+    let deviation = (shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let median = shares[shares.len() / 2];
+    json!({ "min": shown(*least), "median": shown(median), "max": shown(*most), "stdDev": shown(deviation) })
+}
+
+fn status(look: &Look<'_>) -> Bean {
+    let attributes = json!({
+        "NNRole": "NameNode",
+        "State": look.state(),
+        "HostAndPort": format!("{}:{}", look.host, look.port),
+        "SecurityEnabled": false,
+        "LastHATransitionTime": last_transition_ms(look),
+        "BytesWithFutureGenerationStamps": look.stats.future_bytes,
+        "SlowPeersReport": null,
+        "SlowDisksReport": null,
+    });
+    Bean::new(look.name("NameNodeStatus"), "org.apache.hadoop.hdfs.server.namenode.NameNode", attributes)
+}
+
+/// When this member last began to lead, since 1970; 0 if it has not.
+fn last_transition_ms(look: &Look<'_>) -> u64 {
+    let me = look.core.partition.member.me().member.0;
+    let takeovers = look.core.partition.chronicle.takeovers();
+    takeovers
+        .iter()
+        .rev()
+        .find(|takeover| takeover.member == Some(me))
+        .and_then(|last| last.ended_at_ms)
+        .unwrap_or(0)
+}
+
+fn snapshots(look: &Look<'_>) -> Bean {
+    let partition = &look.core.partition;
+    let caller = partition.service_caller();
+    let tree = partition.tree();
+    let context = partition.context(&caller, None);
+    let directories = snapshottable(&tree.namespace, &context).unwrap_or_default();
+    let shown = directories.iter().map(|directory| {
+        let name = String::from_utf8_lossy(directory.status.name);
+        json!({
+            "path": if directory.parent.is_empty() { "/".to_owned() } else { format!("{}/{name}", directory.parent.trim_end_matches('/')) },
+            "snapshotNumber": directory.snapshots,
+            "snapshotQuota": directory.quota,
+            "modificationTime": directory.status.modified.ms,
+            "permission": octal_as_decimal(directory.status.permission.into()),
+            "owner": directory.status.owner,
+            "group": directory.status.group,
+        })
+    });
+    let attributes = json!({ "SnapshottableDirectories": shown.collect::<Vec<_>>(), "Snapshots": [] });
+    Bean::new(
+        look.name("SnapshotInfo"),
+        "org.apache.hadoop.hdfs.server.namenode.snapshot.SnapshotManager",
+        attributes,
+    )
+}
+
+/// Hadoop shows the rights 0o755 as the number 755.
+fn octal_as_decimal(mode: u32) -> u32 {
+    format!("{:o}", mode & 0o1777).parse().unwrap_or_default()
+}
