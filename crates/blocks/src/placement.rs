@@ -2,8 +2,8 @@
 //!
 //! The first replica goes to the writer's own host if that is a data server, else anywhere; the second to
 //! another rack; the third to the second's rack; further ones anywhere, with no rack holding many more than
-//! its share. Servers that are silent for a while or busier than most are left out as long as there are
-//! others. The file's storage policy says on which media the replicas go; where one is full or missing, the
+//! its share. Servers that are silent for a while, busier than most or slow ([`crate::avoided`]) are left out as long
+//! as there are others. The file's storage policy says on which media the replicas go; where one is full or missing, the
 //! policy's fallbacks serve.
 
 use crate::{
@@ -288,7 +288,8 @@ impl BlockMap {
         if !may_take || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
             return false;
         }
-        if limits.strict && (self.is_stale(face, limits.now) || f64::from(face.xceivers) > limits.xceivers) {
+        let is_busy = f64::from(face.xceivers) > limits.xceivers;
+        if limits.strict && (self.is_stale(face, limits.now) || is_busy || self.is_passed_over(server)) {
             return false;
         }
         let on_rack = held().filter(|holder| self.servers.get(*holder).face.rack == face.rack).count();
