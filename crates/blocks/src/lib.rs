@@ -101,7 +101,7 @@ pub use placement::Placement;
 pub use record::LENGTH_BEYOND;
 pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
-pub use slow::{SlowDisk, SlowPeer, SlowServer};
+pub use slow::{PER_SERVER_MAX as SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer, SlowServer};
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{

@@ -10,7 +10,7 @@ use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Reports of one data server that are kept: of peers, and of its disks.
-const PER_SERVER_MAX: usize = 256;
+pub const PER_SERVER_MAX: usize = 256;
 /// Reports of all data servers that are kept, of each kind.
 const REPORTS_MAX: usize = 16_384;
 /// The longest address of a peer, and the longest path of a disk, in bytes.
