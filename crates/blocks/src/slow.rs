@@ -77,7 +77,9 @@ impl SlowDisk {
     fn is_sound(&self) -> bool {
         let latencies = [self.metadata_ms, self.read_ms, self.write_ms];
         let sound = |latency: &f64| latency.is_finite() && *latency >= 0.0;
+        // The path is shown to people.
         (1..=PATH_BYTES_MAX).contains(&self.path.len())
+            && !self.path.chars().any(char::is_control)
             && latencies.iter().any(Option::is_some)
             && latencies.iter().flatten().all(sound)
     }

@@ -165,6 +165,7 @@ fn reports_that_make_no_sense_are_passed_over() {
     let disks = vec![
         disk("", Some(9.0)),
         disk("/a", None),
+        disk("/e\u{1b}[2J", Some(9.0)),
         disk("/b", Some(f64::NAN)),
         disk("/c", Some(-1.0)),
         disk(&"d".repeat(2_000), Some(9.0)),
