@@ -23,12 +23,19 @@ impl BlockMap {
             by_voices.then(other.worst.latency_ms.total_cmp(&one.worst.latency_ms))
         });
         slow.truncate(count_max);
+        slow.retain(|(_, votes)| votes.reporters > 0);
         for server in self.servers.iter_mut() {
             server.is_avoided = false;
         }
-        for (index, votes) in slow {
-            self.servers.get_mut(index).is_avoided = votes.reporters > 0;
+        self.slow.is_any_avoided = !slow.is_empty();
+        for (index, _) in slow {
+            self.servers.get_mut(index).is_avoided = true;
         }
+    }
+
+    /// Whether there are such servers.
+    pub(crate) fn passes_any_over(&self) -> bool {
+        self.config.exclude_slow && self.slow.is_any_avoided
     }
 
     /// Whether a strict search for the place of a new replica passes the server over.

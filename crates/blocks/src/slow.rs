@@ -58,6 +58,8 @@ pub(crate) struct SlowReports {
     disks: Kept<SlowDisk>,
     /// Since when no report has become too old.
     looked_at: Option<Moment>,
+    /// See [`crate::avoided`].
+    pub is_any_avoided: bool,
 }
 
 /// The reports about one data server.

@@ -225,6 +225,21 @@ impl Slowness {
         told.take(REPORTS_MAX).collect()
     }
 
+    /// All packets whose times count.
+    #[cfg(test)]
+    pub(crate) fn packets_measured(&self) -> u64 {
+        let now = env::SystemClock.moment();
+        self.peers.lock().values().map(|times| times.0.lock().measured(now).count).sum()
+    }
+
+    /// All operations of a kind whose times count.
+    #[cfg(test)]
+    pub(crate) fn operations_measured(&self, op: DiskOp) -> u64 {
+        let now = env::SystemClock.moment();
+        let mut disks = self.disks.lock();
+        disks.iter_mut().filter(|((_, of), _)| *of == op).map(|(_, times)| times.measured(now).count).sum()
+    }
+
     /// The mean of one operation on each volume where it was measured, in milliseconds.
     fn means(
         &self,

@@ -97,6 +97,27 @@ fn replicas_go_to_slow_servers_where_no_others_will_do() {
     assert_eq!(cluster.chosen(), [1, 2, 3]);
 }
 
+/// Two of four servers have many more connections than the others, and one is slow.
+#[test]
+fn a_busy_server_is_better_than_a_slow_one_and_a_slow_one_better_than_none() {
+    let mut cluster = Cluster::with_servers(avoiding(), 4);
+    let busy = |server| Heartbeat { xceivers: 100, ..heartbeat_of(server) };
+    for server in [3, 4] {
+        cluster.beat_with(server, &busy(server));
+    }
+    cluster.map.tick(cluster.now, &|_| 0);
+    cluster.beat_with(3, &Heartbeat { xceivers: 1_000, ..heartbeat_of(3) });
+    cluster.beat_with(4, &Heartbeat { xceivers: 1_000, ..heartbeat_of(4) });
+    cluster.accuse(2, &[peer(1)]);
+    for _ in 0..100 {
+        let placement = Placement { replication: 3, block_size: 1 << 20, ..Placement::default() };
+        let targets = cluster.map.choose_targets(&placement, cluster.now);
+        let mut chosen: Vec<_> = targets.iter().map(|at| number(at.server.uuid())).collect();
+        chosen.sort_unstable();
+        assert_eq!(chosen, [2, 3, 4]);
+    }
+}
+
 #[test]
 fn at_most_half_of_the_servers_are_avoided_and_no_more_than_the_configuration_says() {
     let mut cluster = Cluster::with_servers(avoiding(), 6);
