@@ -13,6 +13,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub const PER_SERVER_MAX: usize = 256;
 /// Reports of all data servers that are kept, of each kind.
 const REPORTS_MAX: usize = 16_384;
+/// With more reports of peers, a heartbeat that brings some is not the time to go through all of them: the next tick is.
+const AT_ONCE_MAX: usize = 1_024;
 /// The longest address of a peer, and the longest path of a disk, in bytes.
 const ADDRESS_BYTES_MAX: usize = 300;
 const PATH_BYTES_MAX: usize = 1_024;
@@ -56,8 +58,6 @@ type Kept<T> = BTreeMap<(Arc<str>, String), (T, Moment)>;
 pub(crate) struct SlowReports {
     peers: Kept<Outlier>,
     disks: Kept<SlowDisk>,
-    /// Since when no report has become too old.
-    looked_at: Option<Moment>,
     /// See [`crate::avoided`].
     pub is_any_avoided: bool,
 }
@@ -93,15 +93,15 @@ impl SlowDisk {
 }
 
 impl SlowReports {
-    pub fn is_empty(&self) -> bool {
-        self.peers.is_empty() && self.disks.is_empty()
+    /// Disks that are told as slow.
+    pub fn disk_count(&self) -> usize {
+        self.disks.len()
     }
 
     /// Forgets reports that are too old.
     fn expire(&mut self, validity_ms: u64, now: Moment) {
         self.peers.retain(|_, (_, at)| now.ms_since(*at) < validity_ms);
         self.disks.retain(|_, (_, at)| now.ms_since(*at) < validity_ms);
-        self.looked_at = Some(now);
     }
 }
 
@@ -130,7 +130,6 @@ impl BlockMap {
         if peers.is_empty() && disks.is_empty() {
             return;
         }
-        self.slow.expire(self.slow_validity_ms(), now);
         let reporter = self.servers.get(index).face.uuid().clone();
         for peer in peers.iter().take(PER_SERVER_MAX).filter(|peer| peer.is_sound()) {
             keep(&mut self.slow.peers, &reporter, &peer.address, peer.outlier, now);
@@ -138,17 +137,16 @@ impl BlockMap {
         for disk in disks.iter().take(PER_SERVER_MAX).filter(|disk| disk.is_sound()) {
             keep(&mut self.slow.disks, &reporter, &disk.path, disk.clone(), now);
         }
-        self.choose_avoided(now);
+        if self.slow.peers.len() <= AT_ONCE_MAX {
+            self.choose_avoided(now);
+        }
     }
 
     /// Looks at the reports anew as time passes.
     pub(crate) fn look_at_slow(&mut self, now: Moment) {
-        if !self.slow.is_empty() || self.slow.looked_at.is_some() {
-            self.slow.expire(self.slow_validity_ms(), now);
+        self.slow.expire(self.slow_validity_ms(), now);
+        if !self.slow.peers.is_empty() || self.slow.is_any_avoided {
             self.choose_avoided(now);
-        }
-        if self.slow.is_empty() {
-            self.slow.looked_at = None;
         }
     }
 

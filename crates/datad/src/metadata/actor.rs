@@ -67,8 +67,8 @@ pub(super) struct Session {
     pub queue: Arc<Queue>,
     /// The server is in a rolling upgrade, and nothing is deleted.
     pub keeps_deleted: AtomicBool,
-    /// When slow peers and disks are to be told next. The first heartbeat tells them.
-    pub slowness_due: Mutex<Option<Moment>>,
+    /// When slow peers and disks were told last. The first heartbeat tells them.
+    pub slowness_told: Mutex<Option<Moment>>,
 }
 
 /// Why a call, or a session, did not go on.
@@ -190,7 +190,7 @@ impl Actor {
             place,
             queue,
             keeps_deleted: AtomicBool::new(false),
-            slowness_due: Mutex::new(None),
+            slowness_told: Mutex::new(None),
         };
         // The full report tells what these would.
         session.queue.clear();

@@ -22,7 +22,8 @@ impl Actor {
         let (reports, failed) =
             self.state.in_office(|volumes| (volumes.storage_reports(), volumes.failed_volumes())).await;
         let now = self.state.env.clock.moment();
-        let is_due = session.slowness_due.lock().is_none_or(|due| now >= due);
+        let interval_ms = self.state.slowness.report_interval_ms();
+        let is_due = session.slowness_told.lock().is_none_or(|at| now.ms_since(at) >= interval_ms);
         let (slow_peers, slow_disks) = match is_due {
             true => (self.state.slowness.slow_peers(now), self.state.slowness.slow_disks(&reports, now)),
             false => (Vec::new(), Vec::new()),
@@ -46,7 +47,7 @@ impl Actor {
         };
         let answer = self.send_heartbeat(&request).await?;
         if is_due {
-            *session.slowness_due.lock() = Some(now.plus_ms(self.state.slowness.report_interval_ms()));
+            *session.slowness_told.lock() = Some(now);
         }
         let status = &answer.ha_status;
         let claim = Claim { is_active: status.state() == HaState::Active, number: status.txid };
