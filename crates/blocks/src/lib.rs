@@ -76,6 +76,7 @@ mod seen;
 mod servers;
 mod service;
 mod slow;
+mod slow_reports;
 mod spread;
 mod stats;
 mod storage;
@@ -101,7 +102,8 @@ pub use placement::Placement;
 pub use record::LENGTH_BEYOND;
 pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
-pub use slow::{PER_SERVER_MAX as SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer, SlowServer};
+pub use slow::SlowServer;
+pub use slow_reports::{PER_SERVER_MAX as SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer};
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{

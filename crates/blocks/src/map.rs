@@ -18,7 +18,7 @@ use crate::{
     replica::Corrupt,
     safe_mode::{Reported, SafeMode},
     servers::Servers,
-    slow::SlowReports,
+    slow_reports::SlowReports,
     storage::Storages,
     sweep::Sweeper,
     takeover::Takeover,

@@ -5,39 +5,19 @@
 //! at which servers report; nothing says that a server is well again but that no further report comes. Reports come from
 //! servers that may lie: their number is bounded, and what they can bring about is ([`crate::avoided`]).
 
-use crate::{map::BlockMap, outliers::Outlier, server::DataServer};
+use crate::{
+    map::BlockMap,
+    outliers::Outlier,
+    server::DataServer,
+    slow_reports::{PER_SERVER_MAX, SlowDisk, SlowPeer, keep},
+};
 use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Reports of one data server that are kept: of peers, and of its disks.
-pub const PER_SERVER_MAX: usize = 256;
-/// Reports of all data servers that are kept, of each kind.
-const REPORTS_MAX: usize = 16_384;
 /// With more reports of peers, a heartbeat that brings some is not the time to go through all of them: the next tick is.
 const AT_ONCE_MAX: usize = 1_024;
-/// The longest address of a peer, and the longest path of a disk, in bytes.
-const ADDRESS_BYTES_MAX: usize = 300;
-const PATH_BYTES_MAX: usize = 1_024;
 /// A report counts for so many intervals: one or two may not come.
 const INTERVALS: u64 = 3;
-
-/// A data server's word that another one is slow.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SlowPeer {
-    /// `ip:port` with any port of the slow server.
-    pub address: String,
-    pub outlier: Outlier,
-}
-
-/// A data server's word that one of its disks is slow. The latencies are milliseconds; `None` where it is not.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SlowDisk {
-    /// The directory of the disk.
-    pub path: String,
-    pub metadata_ms: Option<f64>,
-    pub read_ms: Option<f64>,
-    pub write_ms: Option<f64>,
-}
 
 /// A data server that others have reported as slow.
 #[derive(Clone, Debug)]
@@ -51,67 +31,11 @@ pub struct SlowServer {
     pub is_avoided: bool,
 }
 
-/// Reports by the uuid of the server that made them, and by what they are about.
-type Kept<T> = BTreeMap<(Arc<str>, String), (T, Moment)>;
-
-#[derive(Default)]
-pub(crate) struct SlowReports {
-    peers: Kept<Outlier>,
-    disks: Kept<SlowDisk>,
-    /// See [`crate::avoided`].
-    pub is_any_avoided: bool,
-}
-
 /// The reports about one data server.
 #[derive(Default)]
 pub(crate) struct Votes {
     pub reporters: usize,
     pub worst: Outlier,
-}
-
-impl SlowPeer {
-    fn is_sound(&self) -> bool {
-        (1..=ADDRESS_BYTES_MAX).contains(&self.address.len()) && self.outlier.is_sound()
-    }
-}
-
-impl SlowDisk {
-    fn is_sound(&self) -> bool {
-        let latencies = [self.metadata_ms, self.read_ms, self.write_ms];
-        let sound = |latency: &f64| latency.is_finite() && *latency >= 0.0;
-        // The path is shown to people.
-        (1..=PATH_BYTES_MAX).contains(&self.path.len())
-            && !self.path.chars().any(char::is_control)
-            && latencies.iter().any(Option::is_some)
-            && latencies.iter().flatten().all(sound)
-    }
-
-    /// The highest of its latencies.
-    pub fn worst_ms(&self) -> f64 {
-        [self.metadata_ms, self.read_ms, self.write_ms].into_iter().flatten().fold(0.0, f64::max)
-    }
-}
-
-impl SlowReports {
-    /// Disks that are told as slow.
-    pub fn disk_count(&self) -> usize {
-        self.disks.len()
-    }
-
-    /// Forgets reports that are too old.
-    fn expire(&mut self, validity_ms: u64, now: Moment) {
-        self.peers.retain(|_, (_, at)| now.ms_since(*at) < validity_ms);
-        self.disks.retain(|_, (_, at)| now.ms_since(*at) < validity_ms);
-    }
-}
-
-/// Keeps a report, in place of an earlier one of the same, if there is room for it.
-fn keep<T>(kept: &mut Kept<T>, reporter: &Arc<str>, about: &str, report: T, now: Moment) {
-    let key = (reporter.clone(), about.to_owned());
-    let own = kept.range((reporter.clone(), String::new())..).take_while(|((by, _), _)| by == reporter);
-    if kept.contains_key(&key) || (kept.len() < REPORTS_MAX && own.count() < PER_SERVER_MAX) {
-        kept.insert(key, (report, now));
-    }
 }
 
 impl BlockMap {

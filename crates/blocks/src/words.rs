@@ -3,7 +3,7 @@
 use crate::{
     contested::Contest,
     server::{DataServer, StorageReport, StorageType},
-    slow::{SlowDisk, SlowPeer},
+    slow_reports::{SlowDisk, SlowPeer},
 };
 pub use base::ReplicaState;
 use base::{AdminState, Block, BlockId, GenerationStamp, InodeId};
