@@ -29,6 +29,8 @@ pub struct Answer {
     pub commands: Vec<Command>,
     /// A permission to send a full report; 0: none.
     pub lease: u64,
+    /// Others have reported the server as slow, and it is one of those that may be passed over for it.
+    pub is_slow: bool,
 }
 
 impl Answer {
@@ -65,6 +67,7 @@ impl BlockMap {
             let index = self.speaker(id)?;
             self.servers.get_mut(index).fenced_lease = lease;
         }
-        Ok(Answer { claim, commands, lease })
+        let is_slow = self.speaker(id).is_ok_and(|index| self.servers.get(index).is_avoided);
+        Ok(Answer { claim, commands, lease, is_slow })
     }
 }

@@ -36,6 +36,15 @@ pub struct Config {
     pub consider_load: bool,
     /// `dfs.namenode.redundancy.considerLoad.factor`.
     pub load_factor: f64,
+    /// How often data servers say which others, and which of their disks, are slow (`dfs.datanode.outliers.report.interval`).
+    pub slow_report_interval_ms: u64,
+    /// Slow servers get no new replicas while others will do
+    /// (`dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled`).
+    pub exclude_slow: bool,
+    /// Replicas on slow servers are read last (`dfs.namenode.avoid.read.slow.datanode`).
+    pub read_slow_last: bool,
+    /// Servers that may count as slow for that at a time (`dfs.namenode.max.slowpeer.collect.nodes`).
+    pub slow_servers_max: usize,
     /// Full reports allowed at a time (`dfs.namenode.max.full.block.report.leases`).
     pub max_report_leases: usize,
     /// `dfs.namenode.full.block.report.lease.length.ms`.
@@ -77,6 +86,10 @@ impl Default for Config {
             invalidate_limit: 1_000,
             consider_load: true,
             load_factor: 2.0,
+            slow_report_interval_ms: 1_800_000,
+            exclude_slow: false,
+            read_slow_last: false,
+            slow_servers_max: 5,
             max_report_leases: 6,
             report_lease_ms: 300_000,
             racks: BTreeMap::new(),

@@ -29,11 +29,13 @@
 pub mod admin_order;
 pub mod balance;
 pub mod config;
+pub mod outliers;
 pub mod server;
 pub mod words;
 
 mod answering;
 mod arena;
+mod avoided;
 mod broken;
 mod consistency;
 mod construction;
@@ -73,6 +75,8 @@ mod satisfy;
 mod seen;
 mod servers;
 mod service;
+mod slow;
+mod slow_reports;
 mod spread;
 mod stats;
 mod storage;
@@ -98,6 +102,8 @@ pub use placement::Placement;
 pub use record::LENGTH_BEYOND;
 pub use safe_mode::Stage as SafeModeStage;
 pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
+pub use slow::SlowServer;
+pub use slow_reports::{PER_SERVER_MAX as SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer};
 pub use stats::{ServerFilter, Stats, StorageStats};
 pub use waiting::{ReplicaPlace, Replicas, Waiting};
 pub use words::{

@@ -18,6 +18,7 @@ use crate::{
     replica::Corrupt,
     safe_mode::{Reported, SafeMode},
     servers::Servers,
+    slow_reports::SlowReports,
     storage::Storages,
     sweep::Sweeper,
     takeover::Takeover,
@@ -41,6 +42,7 @@ pub struct BlockMap {
     pub(crate) safe_mode: SafeMode,
     pub(crate) newcomers: Newcomers,
     pub(crate) contested: Contested,
+    pub(crate) slow: SlowReports,
     pub(crate) sweeper: Sweeper,
     /// Some storage or report waits for the sweeper.
     pub(crate) sweep_is_awaited: bool,
@@ -114,6 +116,7 @@ impl BlockMap {
             safe_mode: SafeMode::new(config.safe_mode),
             newcomers: Newcomers::default(),
             contested: Contested::default(),
+            slow: SlowReports::default(),
             sweeper: Sweeper::default(),
             sweep_is_awaited: false,
             racks: Racks::new(&config.racks),

@@ -189,6 +189,7 @@ impl BlockMap {
         let more_failed = heartbeat.failed_volumes > self.servers.get(index).face.failed_volumes;
         self.look_for_lost_storages(index, &heartbeat.storages, more_failed);
         self.take_numbers(index, heartbeat, now);
+        self.take_slow_reports(index, &heartbeat.slow_peers, &heartbeat.slow_disks, now);
         Ok(index)
     }
 

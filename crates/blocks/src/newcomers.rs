@@ -41,6 +41,10 @@ pub enum Trial {
 }
 
 impl Trial {
+    pub fn has_passed(self) -> bool {
+        self == Self::Passed
+    }
+
     /// Whether a server is let go because of replicas on a server in this state. Replicas are deleted because of others on servers that have
     /// passed alone; but a server whose place a new one takes is to go some day.
     pub fn is_believed(self) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! The first replica goes to the writer's own host if that is a data server, else anywhere; the second to
 //! another rack; the third to the second's rack; further ones anywhere, with no rack holding many more than
-//! its share. Servers that are silent for a while or busier than most are left out as long as there are
-//! others. The file's storage policy says on which media the replicas go; where one is full or missing, the
+//! its share. Servers that are silent for a while, busier than most or slow ([`crate::avoided`]) are left out as long
+//! as there are others. The file's storage policy says on which media the replicas go; where one is full or missing, the
 //! policy's fallbacks serve.
 
 use crate::{
@@ -66,9 +66,20 @@ enum Scope {
     NotOn(Arc<str>),
 }
 
-/// How choosy to be: what a strict search refuses, a lax one takes.
+/// Which servers a search takes. They are tried in this order, until there are enough.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choosiness {
+    /// None that is stale, busy or slow.
+    Strict,
+    /// Busy ones as well, rather than slow ones.
+    Busy,
+    /// All.
+    Lax,
+}
+
+/// What a search has to look at.
 struct Limits {
-    strict: bool,
+    choosiness: Choosiness,
     per_rack: usize,
     xceivers: f64,
     now: Moment,
@@ -138,9 +149,10 @@ impl BlockMap {
         let mut unavailable = Vec::new();
         loop {
             let mut needed = self.needed(&wish, &chosen, &unavailable);
-            for strict in [true, false] {
-                if chosen.len() < wish.count && !needed.is_empty() {
-                    let mut limits = self.limits(&wish, strict, now, needed);
+            for choosiness in [Choosiness::Strict, Choosiness::Busy, Choosiness::Lax] {
+                let is_of_use = choosiness != Choosiness::Busy || self.passes_any_over();
+                if chosen.len() < wish.count && !needed.is_empty() && is_of_use {
+                    let mut limits = self.limits(&wish, choosiness, now, needed);
                     self.choose_within(&wish, &mut limits, &mut chosen);
                     needed = limits.needed;
                 }
@@ -171,7 +183,7 @@ impl BlockMap {
         wish.policy.types_missing(total, &held, unavailable, wish.is_new_block)
     }
 
-    fn limits(&self, wish: &Wish, strict: bool, now: Moment, needed: Vec<StorageType>) -> Limits {
+    fn limits(&self, wish: &Wish, choosiness: Choosiness, now: Moment, needed: Vec<StorageType>) -> Limits {
         let servers = self.servers.in_service();
         let total = (wish.count + wish.existing.len()).min(servers.len());
         let per_rack = match self.servers.rack_count() {
@@ -182,7 +194,7 @@ impl BlockMap {
             true => self.mean_xceivers * self.config.load_factor,
             false => f64::INFINITY,
         };
-        Limits { strict, per_rack, xceivers: busiest, now, needed }
+        Limits { choosiness, per_rack, xceivers: busiest, now, needed }
     }
 
     fn choose_within(&mut self, wish: &Wish, limits: &mut Limits, chosen: &mut Vec<u32>) {
@@ -288,7 +300,15 @@ impl BlockMap {
         if !may_take || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
             return false;
         }
-        if limits.strict && (self.is_stale(face, limits.now) || f64::from(face.xceivers) > limits.xceivers) {
+        let is_unfit = match limits.choosiness {
+            Choosiness::Strict => {
+                let is_busy = f64::from(face.xceivers) > limits.xceivers;
+                is_busy || self.is_stale(face, limits.now) || self.is_passed_over(server)
+            }
+            Choosiness::Busy => self.is_stale(face, limits.now) || self.is_passed_over(server),
+            Choosiness::Lax => false,
+        };
+        if is_unfit {
             return false;
         }
         let on_rack = held().filter(|holder| self.servers.get(*holder).face.rack == face.rack).count();

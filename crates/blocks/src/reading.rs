@@ -16,6 +16,8 @@ enum Distance {
     SameHost,
     SameRack,
     Elsewhere,
+    /// Its server is slow.
+    Slow,
     /// Its server has not shown yet that it stores anything.
     Newcomer,
     /// Its server has been silent for a while.
@@ -125,6 +127,8 @@ impl BlockMap {
                 Distance::Stale
             } else if self.storages.get(place).trial != Trial::Passed {
                 Distance::Newcomer
+            } else if self.is_read_late(server) {
+                Distance::Slow
             } else if own.contains(&server) {
                 Distance::SameHost
             } else if rack.as_ref() == Some(&face.rack) {

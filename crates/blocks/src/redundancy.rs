@@ -214,6 +214,7 @@ impl BlockMap {
         self.latest = now;
         self.find_dead_servers(now);
         self.mean_xceivers = self.servers.mean_xceivers();
+        self.look_at_slow(now);
         self.mind_racks();
         self.check_safe_mode(now);
         for id in self.redundancy.pending.overdue(now) {

@@ -78,6 +78,8 @@ pub struct Server {
     pub leaving: Option<Leaving>,
     /// The replicas that were deleted, or would be, because their blocks are unknown.
     pub share: Share,
+    /// See [`crate::avoided`].
+    pub is_avoided: bool,
 }
 
 /// Indices of servers on a rack.
@@ -184,6 +186,7 @@ impl Servers {
             fenced_lease: 0,
             leaving: None,
             share: Share::default(),
+            is_avoided: false,
         };
         let index = match self.free.pop() {
             Some(index) => {

@@ -60,6 +60,11 @@ pub struct Stats {
     /// Decommissioned servers and servers in maintenance are left out: they may be off.
     pub dead_servers: u64,
     pub stale_servers: u64,
+    /// Servers that others have reported as slow, and those of them that may be kept out of pipelines and read from last.
+    pub slow_servers: u64,
+    pub avoided_servers: u64,
+    /// Disks that their servers have reported as slow.
+    pub slow_disks: u64,
     pub decommission_in_progress: u64,
     /// Decommissioned servers that are alive, and that are dead.
     pub decommissioned_live: u64,
@@ -137,10 +142,13 @@ impl BlockMap {
             skipped,
             stale_storages: self.stale_storage_count() as u64,
             is_held_by_log: self.are_deletions_held(),
+            slow_servers: self.votes(false, self.latest).len() as u64,
+            slow_disks: self.slow.disk_count() as u64,
             ..Stats::default()
         };
         for (_, server) in self.servers.iter() {
             stats.pending_deletions += server.deletions.len() as u64;
+            stats.avoided_servers += u64::from(server.is_avoided);
             stats.servers_over_share += u64::from(server.share.is_exceeded);
             self.add_server(&mut stats, &server.face);
         }

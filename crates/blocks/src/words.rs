@@ -3,6 +3,7 @@
 use crate::{
     contested::Contest,
     server::{DataServer, StorageReport, StorageType},
+    slow_reports::{SlowDisk, SlowPeer},
 };
 pub use base::ReplicaState;
 use base::{AdminState, Block, BlockId, GenerationStamp, InodeId};
@@ -69,6 +70,8 @@ pub struct Heartbeat {
     pub xceivers: u32,
     pub transfers_in_progress: u32,
     pub failed_volumes: u32,
+    pub slow_peers: Vec<SlowPeer>,
+    pub slow_disks: Vec<SlowDisk>,
 }
 
 /// An order to a data server.

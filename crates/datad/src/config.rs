@@ -1,5 +1,6 @@
 //! The configuration of a data server.
 
+use crate::slowness::SlownessConfig;
 use blockstore::{ScanConfig, StoreConfig, VolumeConfig};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -41,6 +42,8 @@ pub struct DataConfig {
     pub move_bytes_per_second: u64,
     /// An idle transfer connection, or one that makes no progress, ends after this long.
     pub transfer_timeout_ms: u64,
+    /// Whether slow peers and slow disks are looked for, and how.
+    pub slowness: SlownessConfig,
     /// The user that this server's process runs as, announced to metadata servers.
     pub user: String,
 }
@@ -66,6 +69,7 @@ impl DataConfig {
             move_count_max: 100,
             move_bytes_per_second: 100 << 20,
             transfer_timeout_ms: 60_000,
+            slowness: SlownessConfig::default(),
             user: "clover".into(),
         }
     }

@@ -25,6 +25,7 @@ pub mod reporter;
 pub mod server;
 mod shift;
 pub mod short_circuit;
+pub mod slowness;
 pub mod state;
 pub mod transfer;
 pub mod xceiver;

@@ -33,7 +33,9 @@ impl Collector for Figures {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let state = &self.state;
         let (mut capacity, mut used, mut remaining) = (0, 0, 0);
-        for report in state.volumes.storage_reports() {
+        let reports = state.volumes.storage_reports();
+        let now = state.env.clock.moment();
+        for report in &reports {
             capacity += report.capacity_bytes;
             used += report.used_bytes;
             remaining += report.remaining_bytes;
@@ -51,6 +53,16 @@ impl Collector for Figures {
             ("clover_data_used_bytes", "Bytes of block and meta files", used),
             ("clover_data_remaining_bytes", "Bytes free for replicas", remaining),
             ("clover_data_failed_volumes", "Volumes out of use", state.volumes.failed_volumes().len() as u64),
+            (
+                "clover_data_slow_peers",
+                "Data servers to which packets take much longer than to the others",
+                state.slowness.slow_peers(now).len() as u64,
+            ),
+            (
+                "clover_data_slow_disks",
+                "Volumes on which operations take much longer than on the others",
+                state.slowness.slow_disks(&reports, now).len() as u64,
+            ),
             ("clover_data_transfers", "Transfer connections under way", state.transfer_count() as u64),
             ("clover_data_copies", "Copies to other servers under way", state.copy_count() as u64),
             (

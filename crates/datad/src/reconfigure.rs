@@ -1,6 +1,6 @@
 //! Reads the configuration again, and changes the settings that can be changed while the server runs.
 
-use crate::{config::DataConfig, reconfiguration::Change, state::State};
+use crate::{config::DataConfig, reconfiguration::Change, slowness::SlownessConfig, state::State};
 use blockstore::VolumeConfig;
 use std::{sync::Arc, time::Duration};
 
@@ -8,8 +8,29 @@ pub const DATA_DIRS: &str = "dfs.datanode.data.dir";
 const MOVE_RATE: &str = "dfs.datanode.balance.bandwidthPerSec";
 const MOVE_COUNT: &str = "dfs.datanode.balance.max.concurrent.moves";
 
+const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
+const PEER_PACKETS: &str = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
+const PEER_COUNT: &str = "dfs.datanode.min.outlier.detection.nodes";
+const PEER_THRESHOLD: &str = "dfs.datanode.slowpeer.low.threshold.ms";
+const DISK_PERCENT: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
+const DISK_COUNT: &str = "dfs.datanode.min.outlier.detection.disks";
+const DISK_THRESHOLD: &str = "dfs.datanode.slowdisk.low.threshold.ms";
+const REPORT_INTERVAL: &str = "dfs.datanode.outliers.report.interval";
+
 /// The properties that can be changed, sorted.
-pub const PROPERTIES: [&str; 3] = [MOVE_RATE, MOVE_COUNT, DATA_DIRS];
+pub const PROPERTIES: [&str; 11] = [
+    MOVE_RATE,
+    MOVE_COUNT,
+    DATA_DIRS,
+    DISK_PERCENT,
+    DISK_COUNT,
+    PEER_COUNT,
+    REPORT_INTERVAL,
+    PEER_PACKETS,
+    PEER_STATS,
+    DISK_THRESHOLD,
+    PEER_THRESHOLD,
+];
 
 /// Longer than a transfer connection may be idle, so that those who read from a removed disk have gone.
 const PATIENCE_BEYOND_TRANSFERS: Duration = Duration::from_secs(10);
@@ -39,6 +60,7 @@ pub async fn start(state: &Arc<State>) -> Result<(), String> {
 async fn run(state: Arc<State>, wanted: DataConfig) {
     let mut changes = Vec::new();
     change_moves(&state, &wanted, &mut changes);
+    change_slowness(&state, &wanted.slowness, &mut changes);
     change_volumes(&state, &wanted.store.volumes, &mut changes).await;
     tell_others(&state, &wanted);
     for Change { property, old, new, error } in &changes {
@@ -66,6 +88,35 @@ fn change_moves(state: &State, wanted: &DataConfig, changes: &mut Vec<Change>) {
         state.moves.set_count_max(new);
         current.move_count_max = new;
         note(MOVE_COUNT, old.to_string(), new.to_string());
+    }
+}
+
+/// What was measured is measured anew, if anything changes.
+fn change_slowness(state: &State, wanted: &SlownessConfig, changes: &mut Vec<Change>) {
+    let mut current = state.reconfiguration.current.lock();
+    let wanted = SlownessConfig { memory_ms: current.slowness.memory_ms, ..wanted.clone() };
+    let old = std::mem::replace(&mut current.slowness, wanted);
+    let new = &current.slowness;
+    if old == *new {
+        return;
+    }
+    state.slowness.set_config(new.clone());
+    let values = |it: &SlownessConfig| {
+        [
+            (PEER_STATS, it.measures_peers.to_string()),
+            (PEER_PACKETS, it.peer_packets_min.to_string()),
+            (PEER_COUNT, it.peer_count_min.to_string()),
+            (PEER_THRESHOLD, it.peer_threshold_ms.to_string()),
+            (DISK_PERCENT, it.disk_percent.to_string()),
+            (DISK_COUNT, it.disk_count_min.to_string()),
+            (DISK_THRESHOLD, it.disk_threshold_ms.to_string()),
+            (REPORT_INTERVAL, it.report_interval_ms.to_string()),
+        ]
+    };
+    for ((property, old), (_, new)) in values(&old).into_iter().zip(values(new)) {
+        if old != new {
+            changes.push(Change { property, old, new, error: None });
+        }
     }
 }
 
@@ -106,6 +157,8 @@ fn tell_others(state: &State, wanted: &DataConfig) {
     for config in [&mut current, &mut wanted] {
         config.store.volumes.clear();
         (config.move_bytes_per_second, config.move_count_max) = (0, 0);
+        config.slowness =
+            SlownessConfig { memory_ms: config.slowness.memory_ms, ..SlownessConfig::default() };
     }
     if current != wanted {
         tracing::warn!(

@@ -8,6 +8,7 @@ use crate::{
     pool::Pool,
     reconfiguration::Reconfiguration,
     short_circuit::ShortCircuit,
+    slowness::Slowness,
     xceiver::{fill_room::FillRoom, waiting::Waiting},
 };
 use base::{BlockId, Moment, StorageType};
@@ -39,6 +40,8 @@ pub struct State {
     pub(crate) scanners: OnceLock<Scanners>,
     /// The replicas that balancers have moved.
     pub moves: Arc<Moves>,
+    /// The times of packets to other servers, and of operations on the disks.
+    pub slowness: Slowness,
     /// The segments of shared memory that clients of this machine have.
     pub short_circuit: Arc<ShortCircuit>,
     /// Settings that change while the server runs.
@@ -98,6 +101,7 @@ impl State {
     pub(crate) fn new(env: Env, config: DataConfig, volumes: Arc<BlockStore>, identity: Identity) -> Self {
         let started = env.clock.moment();
         let reconfiguration = Reconfiguration::new(&config);
+        let slowness = Slowness::new(config.slowness.clone());
         let moves = Moves::new(config.move_count_max, config.move_bytes_per_second);
         Self {
             env,
@@ -107,6 +111,7 @@ impl State {
             counters: Counters::default(),
             scanners: OnceLock::new(),
             moves,
+            slowness,
             short_circuit: Arc::default(),
             reconfiguration,
             disk_balancer: DiskBalancer::default(),

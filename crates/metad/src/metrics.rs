@@ -186,7 +186,7 @@ impl Collector for Numbers {
             + memory.index
             + memory.attributes
             + memory.leases;
-        let gauges: [Line; 33] = [
+        let gauges: [Line; 36] = [
             ("clover_files", "Files in the namespace", counts.files),
             ("clover_directories", "Directories in the namespace", counts.directories),
             ("clover_blocks", "Blocks in the namespace", counts.blocks),
@@ -217,6 +217,17 @@ impl Collector for Numbers {
             ("clover_data_servers_live", "Data servers that answer", stats.live_servers),
             ("clover_data_servers_dead", "Data servers that do not", stats.dead_servers),
             ("clover_data_servers_stale", "Data servers that are silent for a while", stats.stale_servers),
+            (
+                "clover_data_servers_slow",
+                "Data servers that others have reported as slow",
+                stats.slow_servers,
+            ),
+            (
+                "clover_data_servers_avoided",
+                "Slow data servers that may be kept out of new pipelines and read from last",
+                stats.avoided_servers,
+            ),
+            ("clover_disks_slow", "Disks that their data servers have reported as slow", stats.slow_disks),
             (
                 "clover_data_servers_leaving",
                 "Data servers that are to leave service, and that blocks may need yet",

@@ -139,6 +139,19 @@ class Namespaces:
     def plug(self, number):
         ip("-n", self.name + "hub", "link", "set", f"to-{number}", "up")
 
+    def narrow(self, number, rate):
+        """The line to the member takes no more than this rate, as `tc` writes it: 10mbit. What the member sends goes as before."""
+        self.tc("replace", number, "root", "tbf", "rate", rate, "burst", "32k", "latency", "50ms")
+
+    def widen(self, number):
+        self.tc("delete", number, "root")
+
+    def tc(self, order, number, *words):
+        command = ["tc", "-n", self.name + "hub", "qdisc", order, "dev", f"to-{number}", *words]
+        done = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(command)}: {done.stderr}")
+
     def drop(self, number, address, direction="both"):
         """Packets between a member and an address vanish: those that it sends, those that it would receive, or both."""
         rules = []

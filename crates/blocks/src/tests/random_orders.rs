@@ -9,7 +9,7 @@ mod nodes;
 
 use self::nodes::{Message, Node};
 use super::cluster::*;
-use crate::{random::Random, *};
+use crate::{outliers::Outlier, random::Random, *};
 use base::{BlockId, Epoch, InodeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -67,7 +67,13 @@ impl Run {
     fn new(seed: u64, mode: Mode) -> Self {
         // Half of the histories are played on two racks.
         let places = if seed.is_multiple_of(2) || mode.flapping { config() } else { racks(SERVERS) };
-        let mut config = Config { pending_timeout_ms: 2_000, ..places };
+        let mut config = Config {
+            pending_timeout_ms: 2_000,
+            // In a third of them slow servers are passed over.
+            exclude_slow: seed.is_multiple_of(3),
+            slow_report_interval_ms: 1_000,
+            ..places
+        };
         if mode.admin {
             config.default_replication = 1 + (seed % 3) as u16;
             config.maintenance_replication = (seed / 3 % 3) as u16;

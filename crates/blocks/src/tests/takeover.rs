@@ -182,7 +182,7 @@ fn orders_go_out_with_the_claim_of_their_own_reign_only() {
 fn orders_are_withdrawn_where_the_lease_has_ended_but_for_the_call_to_register() {
     let claim = Claim::of(Some(Epoch(2)), Sn(9));
     let commands = vec![Command::Register, Command::Invalidate(vec![block(1, 5)])];
-    let mut answer = Answer { claim, commands, lease: 0 };
+    let mut answer = Answer { claim, commands, lease: 0, is_slow: false };
     answer.withdraw_orders();
     assert!(matches!(answer.commands[..], [Command::Register]));
 }

@@ -6,7 +6,7 @@ use anyhow::bail;
 use client::{AdminState, DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
 use datad::metrics::FULL_BELOW_BYTES;
 use jiff::Timestamp;
-use proto::clover::admin::GetGroupResponseProto;
+use proto::clover::admin::{GetGroupResponseProto, SlowDiskProto, SlowServerProto};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -109,6 +109,18 @@ impl Facts {
         leaving.filter(|told| told.uuid == server.uuid).map(|told| told.blocks_in_need).sum()
     }
 
+    /// The word of others that the server is slow, by the group that was asked.
+    fn slowness(&self, server: &DataServer) -> Option<&SlowServerProto> {
+        let mut told = self.group.iter().flat_map(|group| &group.slow_servers);
+        told.find(|told| told.uuid == server.uuid)
+    }
+
+    /// The server's own word that disks of it are slow.
+    fn slow_disks<'a>(&'a self, server: &'a DataServer) -> impl Iterator<Item = &'a SlowDiskProto> {
+        let told = self.group.iter().flat_map(|group| &group.slow_disks);
+        told.filter(|told| told.uuid == server.uuid)
+    }
+
     fn health(&self, server: &DataServer) -> String {
         let stale_after_ms =
             self.group.as_ref().and_then(|group| group.stale_after_ms).unwrap_or(STALE_AFTER_MS);
@@ -118,6 +130,7 @@ impl Facts {
             false => format!("dead{since}"),
             true if silent_ms.is_some_and(|ms| ms > stale_after_ms) => format!("stale{since}"),
             true if server.capacity > 0 && server.remaining < FULL_BELOW_BYTES => "full".into(),
+            true if self.slowness(server).is_some() => "slow".into(),
             true => "live".into(),
         }
     }
@@ -183,6 +196,13 @@ fn server_json(facts: &Facts, server: &DataServer) -> Value {
         "state": facts.health(server),
         "service": service(server.admin_state).unwrap_or("in service"),
         "blocks_in_need": facts.blocks_in_need(server),
+        "slow": facts.slowness(server).map(|slow| json!({
+            "reporters": slow.reporters, "latency_ms": slow.latency_ms, "median_ms": slow.median_ms,
+            "limit_ms": slow.limit_ms, "excluded": slow.is_excluded, "read_last": slow.is_read_last,
+        })),
+        "slow_disks": facts.slow_disks(server).map(|disk| json!({
+            "path": disk.path, "metadata_ms": disk.metadata_ms, "read_ms": disk.read_ms, "write_ms": disk.write_ms,
+        })).collect::<Vec<_>>(),
         "silent_ms": facts.silent_ms(server),
         "volumes": volumes,
         "uuid": server.uuid,
@@ -259,6 +279,9 @@ fn as_text(facts: &Facts) -> String {
             _ => {}
         }
     }
+    for server in servers {
+        text += &slowness_text(facts, server);
+    }
     for contest in group.iter().flat_map(|group| &group.contested) {
         text += &format!(
             "{} DATA SERVERS TAKE THE ADDRESS {} FROM EACH OTHER: {}. Give each an address and port of its own, or stop all but one.\n",
@@ -296,6 +319,38 @@ fn as_text(facts: &Facts) -> String {
         ]
     }));
     text + "\n" + &table::lines(&rows).join("\n") + "\n"
+}
+
+/// A line about a server that others call slow, and a line about each of its disks that it calls slow itself.
+fn slowness_text(facts: &Facts, server: &DataServer) -> String {
+    let mut text = String::new();
+    if let Some(slow) = facts.slowness(server) {
+        let who = match slow.reporters {
+            1 => "1 data server says".to_owned(),
+            count => format!("{count} data servers say"),
+        };
+        let consequence = match (slow.is_excluded, slow.is_read_last) {
+            (true, true) => "New replicas go elsewhere, and it is read from last",
+            (true, false) => "New replicas go elsewhere",
+            (false, true) => "It is read from last",
+            (false, false) => "It is used as before",
+        };
+        text += &format!(
+            "{} is slow, {who}: a packet takes {:.1} ms, to most others {:.1} ms. {consequence}.\n",
+            server.address, slow.latency_ms, slow.median_ms
+        );
+    }
+    for disk in facts.slow_disks(server) {
+        let ops = [("metadata", disk.metadata_ms), ("reading", disk.read_ms), ("writing", disk.write_ms)];
+        let told = ops.into_iter().filter_map(|(op, ms)| Some(format!("{op} {:.1} ms", ms?)));
+        text += &format!(
+            "The disk {} of {} is slow: {}.\n",
+            disk.path,
+            server.address,
+            told.collect::<Vec<_>>().join(", ")
+        );
+    }
+    text
 }
 
 pub async fn topology(fs: &FileSystem, args: Topology) -> anyhow::Result<ExitCode> {
@@ -390,6 +445,49 @@ mod tests {
         let words = ["10.0.0.1:9866", "worker1", "/r1", "dead", "3.00", "TiB"];
         assert!(last.split_whitespace().zip(words).all(|(found, wanted)| found == wanted), "{last}");
         assert!(as_text(&facts(false, Vec::new())).ends_with("\nNo data servers.\n"));
+    }
+
+    #[test]
+    fn slow_servers_and_disks_are_told_with_what_follows() {
+        let one = DataServer {
+            uuid: "one".into(),
+            last_contact_ms: 999_000,
+            remaining: 1 << 30,
+            ..server(1, "/r1", true)
+        };
+        let mut facts = facts(false, vec![one]);
+        assert_eq!(facts.state(&facts.servers[0]), "live");
+        let slow = SlowServerProto {
+            uuid: "one".into(),
+            reporters: 3,
+            latency_ms: 120.04,
+            median_ms: 2.0,
+            limit_ms: 6.0,
+            is_excluded: true,
+            is_read_last: false,
+        };
+        let disk = SlowDiskProto {
+            uuid: "one".into(),
+            path: "/data/7".into(),
+            metadata_ms: None,
+            read_ms: Some(90.0),
+            write_ms: Some(40.0),
+        };
+        let group = facts.group.as_mut().unwrap();
+        (group.slow_servers, group.slow_disks) = (vec![slow], vec![disk]);
+        assert_eq!(facts.state(&facts.servers[0]), "slow");
+        let text = as_text(&facts);
+        for line in [
+            "10.0.0.1:9866 is slow, 3 data servers say: a packet takes 120.0 ms, to most others 2.0 ms. New replicas go elsewhere.",
+            "The disk /data/7 of 10.0.0.1:9866 is slow: reading 90.0 ms, writing 40.0 ms.",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+        let told = server_json(&facts, &facts.servers[0]);
+        assert_eq!(
+            (&told["slow"]["reporters"], &told["slow_disks"][0]["read_ms"]),
+            (&json!(3), &json!(90.0))
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
 };
 use anyhow::bail;
 use blockstore::{TurnsConfig, VolumeConfig};
-use datad::DataConfig;
+use datad::{DataConfig, slowness::SlownessConfig};
 
 const ANY: u64 = i64::MAX as u64;
 
@@ -65,6 +65,23 @@ pub const KEYS: &[Key] = &[
         help: "Whether a block takes all the room that it may need at once, where streams take turns. The room that it did not need is given back when it ends." },
     Key { name: "drop_cache_behind_writes", hadoop: Some(("dfs.datanode.drop.cache.behind.writes", Same)), kind: Bool, default: "false",
         help: "Whether written bytes leave the system's memory once the disk has them, if the client does not say." },
+    Key { name: "peer_stats", hadoop: Some(("dfs.datanode.peer.stats.enabled", Same)), kind: Bool, default: "false",
+        help: "Whether the times of packets to other data servers are measured, and slow ones reported." },
+    Key { name: "slow_peer_packets_min", hadoop: Some(("dfs.datanode.peer.metrics.min.outlier.detection.samples", Same)), kind: Integer { min: 0, max: ANY }, default: "1000",
+        help: "A data server to which no more packets went is not judged." },
+    Key { name: "slow_peer_count_min", hadoop: Some(("dfs.datanode.min.outlier.detection.nodes", Same)), kind: Integer { min: 1, max: 1_000_000 }, default: "10",
+        help: "With fewer data servers that can be judged, none is." },
+    Key { name: "slow_peer_threshold_ms", hadoop: Some(("dfs.datanode.slowpeer.low.threshold.ms", Same)), kind: Milliseconds { min: 1, max: ANY }, default: "5ms",
+        help: "A data server to which a packet takes no longer is not slow." },
+    Key { name: "disk_stats_percent", hadoop: Some(("dfs.datanode.fileio.profiling.sampling.percentage", Same)), kind: Integer { min: 0, max: 100 }, default: "0",
+        help: "Of a hundred operations on disks so many are measured, and slow disks reported; 0 for none." },
+    Key { name: "slow_disk_count_min", hadoop: Some(("dfs.datanode.min.outlier.detection.disks", Same)), kind: Integer { min: 1, max: 1_000_000 }, default: "5",
+        help: "With fewer disks of a medium, none is judged." },
+    Key { name: "slow_disk_threshold_ms", hadoop: Some(("dfs.datanode.slowdisk.low.threshold.ms", Same)), kind: Milliseconds { min: 1, max: ANY }, default: "20ms",
+        help: "A disk whose operations take no longer is not slow." },
+    key::SLOW_REPORT_INTERVAL_MS,
+    Key { name: "slowness_memory_ms", hadoop: None, kind: Milliseconds { min: 100, max: 31_536_000_000 }, default: "3h",
+        help: "Measured times count for so long; HDFS has no key for it." },
     key::INSECURE_SIMPLE_AUTH,
 ];
 
@@ -118,6 +135,17 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<DataConfig> {
     config.scan.block_bytes_per_second = settings.number("block_scan_bytes_per_second");
     config.scan.directory_interval_ms = settings.number("directory_scan_interval_ms");
     config.scan.directory_ms_per_second = settings.number("directory_scan_ms_per_second");
+    config.slowness = SlownessConfig {
+        measures_peers: settings.flag("peer_stats"),
+        peer_packets_min: settings.number("slow_peer_packets_min"),
+        peer_count_min: settings.number("slow_peer_count_min") as usize,
+        peer_threshold_ms: settings.number("slow_peer_threshold_ms"),
+        disk_percent: settings.number("disk_stats_percent") as u32,
+        disk_count_min: settings.number("slow_disk_count_min") as usize,
+        disk_threshold_ms: settings.number("slow_disk_threshold_ms"),
+        report_interval_ms: settings.number("slow_report_interval_ms"),
+        memory_ms: settings.number("slowness_memory_ms"),
+    };
     config.store.turns = turns(settings)?;
     config.user = user.to_owned();
     Ok(config)

@@ -100,6 +100,14 @@ const KNOWN: &[(&str, Advice)] = &[
         Instead("a list of data servers in JSON is known by its first character"),
     ),
     ("net.topology.", Instead("the table `[racks]`, from host to rack, or `rack_script`")),
+    (
+        "dfs.namenode.slowpeer.collect.interval",
+        Instead("reports of slow data servers count as soon as they come; leave it out"),
+    ),
+    (
+        "dfs.datanode.max.slowdisks.to.exclude",
+        NotYet("new replicas go to slow disks as well, which `clover admin report` names"),
+    ),
     ("dfs.namenode.gc.", Instead(NO_JVM)),
     ("dfs.webhdfs.", NotYet("there is no WebHDFS")),
     ("dfs.http.policy", NotYet("there is no HTTPS")),

@@ -14,6 +14,15 @@ pub struct Key {
     pub help: &'static str,
 }
 
+/// Both roles have it: a data server reports by it, a metadata server forgets reports by it.
+pub const SLOW_REPORT_INTERVAL_MS: Key = Key {
+    name: "slow_report_interval_ms",
+    hadoop: Some(("dfs.datanode.outliers.report.interval", HadoopUnit::Same)),
+    kind: Kind::Milliseconds { min: 100, max: 31_536_000_000 },
+    default: "30m",
+    help: "How often data servers report which others, and which of their disks, are slow. A report counts for three times as long.",
+};
+
 /// Both roles have it: a data server beats by it, a metadata server counts silence by it.
 pub const HEARTBEAT_INTERVAL_MS: Key = Key {
     name: "heartbeat_interval_ms",

@@ -10,6 +10,8 @@ use crate::{
     reporter::Queue,
     state::State,
 };
+use base::Moment;
+use parking_lot::Mutex;
 use proto::{exception, hdfs::datanode::DatanodeRegistrationProto};
 use rpc::{CallError, Client};
 use std::{
@@ -65,6 +67,8 @@ pub(super) struct Session {
     pub queue: Arc<Queue>,
     /// The server is in a rolling upgrade, and nothing is deleted.
     pub keeps_deleted: AtomicBool,
+    /// When slow peers and disks were told last. The first heartbeat tells them.
+    pub slowness_told: Mutex<Option<Moment>>,
 }
 
 /// Why a call, or a session, did not go on.
@@ -180,7 +184,14 @@ impl Actor {
         let (Part { pool, place }, registration) = self.shake_hands().await?;
         let registration = self.register(registration).await?;
         let queue = pool.reporter.queue(place);
-        let session = Session { registration, pool, place, queue, keeps_deleted: AtomicBool::new(false) };
+        let session = Session {
+            registration,
+            pool,
+            place,
+            queue,
+            keeps_deleted: AtomicBool::new(false),
+            slowness_told: Mutex::new(None),
+        };
         // The full report tells what these would.
         session.queue.clear();
         self.report_in_turn(&session).await?;

@@ -21,6 +21,13 @@ impl Actor {
     pub(super) async fn heartbeat(&self, session: &Session, wants_lease: bool) -> Result<u64, Failure> {
         let (reports, failed) =
             self.state.in_office(|volumes| (volumes.storage_reports(), volumes.failed_volumes())).await;
+        let now = self.state.env.clock.moment();
+        let interval_ms = self.state.slowness.report_interval_ms();
+        let is_due = session.slowness_told.lock().is_none_or(|at| now.ms_since(at) >= interval_ms);
+        let (slow_peers, slow_disks) = match is_due {
+            true => (self.state.slowness.slow_peers(now), self.state.slowness.slow_disks(&reports, now)),
+            false => (Vec::new(), Vec::new()),
+        };
         let request = HeartbeatRequestProto {
             registration: session.registration.clone(),
             reports: reports.iter().map(|report| storage_report(report, &session.pool)).collect(),
@@ -35,10 +42,13 @@ impl Actor {
                 estimated_capacity_lost_total: 0,
             }),
             request_full_block_report_lease: Some(wants_lease),
-            slow_peers: Vec::new(),
-            slow_disks: Vec::new(),
+            slow_peers,
+            slow_disks,
         };
         let answer = self.send_heartbeat(&request).await?;
+        if is_due {
+            *session.slowness_told.lock() = Some(now);
+        }
         let status = &answer.ha_status;
         let claim = Claim { is_active: status.state() == HaState::Active, number: status.txid };
         let obeyed = session.pool.leadership.observe(session.place, claim);

@@ -3,7 +3,11 @@
 //! The connection's task only queues; a job on the volume's thread takes all that waits, verifies, writes, and
 //! tells the task. Under load one job so carries many packets, and an idle stream costs no thread.
 
-use crate::{pool::Pool, state::State};
+use crate::{
+    pool::Pool,
+    slowness::{DiskOp, Timer},
+    state::State,
+};
 use blockstore::{Gate, ReplicaWriter, StoreError, StoreResult, VolumeIndex};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -188,8 +192,10 @@ impl Inner {
                     tracing::warn!(block = %writer.block(), offset, %mismatch, "a packet arrived corrupt");
                     return Tidings::Done(Status::ErrorChecksum);
                 }
+                let timer = self.state.slowness.begin(&self.state.env);
                 match write(writer, desk.wire, offset, work, compute, sync) {
                     Ok(()) => {
+                        self.note(&timer, DiskOp::Write);
                         let written = &self.state.counters.bytes_written;
                         written.fetch_add(work.data.len() as u64, Ordering::Relaxed);
                         Tidings::Done(Status::Success)
@@ -200,8 +206,10 @@ impl Inner {
             Duty::End { sync } => {
                 let sync = sync || self.state.config.sync_on_close;
                 let writer = desk.writer.take().expect("looked at above");
+                let timer = self.state.slowness.begin(&self.state.env);
                 match self.end(writer, &desk.ending, sync) {
                     Ok(()) => {
+                        self.note(&timer, DiskOp::Metadata);
                         self.state.counters.blocks_written.fetch_add(1, Ordering::Relaxed);
                         Tidings::Ended
                     }
@@ -209,6 +217,10 @@ impl Inner {
                 }
             }
         }
+    }
+
+    fn note(&self, timer: &Timer, op: DiskOp) {
+        self.state.slowness.end(timer, &self.state.env, (self.volume, op), 1);
     }
 
     fn end(&self, writer: ReplicaWriter, ending: &Ending, sync: bool) -> StoreResult<()> {

@@ -4,14 +4,14 @@ use super::{
     refusal::Refusal,
     request::{self, Write},
 };
-use crate::state::State;
+use crate::{slowness::PeerTimes, state::State};
 use bytes::BytesMut;
 use proto::{
     data_transfer::{Opcode, op},
     hdfs::{BlockOpResponseProto, OpWriteBlockProto, Status},
 };
 use rpc::streaming::{self, Inbound, Outgoing};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// The time that each further server of a pipeline may add before an answer comes (Hadoop's
 /// `READ_TIMEOUT_EXTENSION`).
@@ -20,6 +20,8 @@ const TIMEOUT_EXTENSION: Duration = Duration::from_secs(5);
 pub struct Mirror {
     pub inbound: Inbound,
     pub out: Outgoing,
+    /// Where the times of packets are noted, if they are.
+    pub times: Option<Arc<PeerTimes>>,
 }
 
 /// Connects to the first target and hands it the rest of the pipeline. For a client's pipeline its answer is
@@ -53,7 +55,12 @@ pub async fn open(state: &State, write: &Write) -> Result<Mirror, Refusal> {
             return Err(Refusal::Answer { status, message: response.message().to_owned(), first_bad_link });
         }
     }
-    Ok(Mirror { inbound, out })
+    // Only of the last server is it known that it does not wait for another.
+    let times = match &write.header.targets[..] {
+        [last] => state.slowness.peer(&last.id, state.env.clock.moment()),
+        _ => None,
+    };
+    Ok(Mirror { inbound, out, times })
 }
 
 /// The header for the next server: what was the first target's is now its own.

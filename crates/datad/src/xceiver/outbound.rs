@@ -4,9 +4,9 @@
 //! is answered at once; they double while the reader goes on.
 
 use super::{on_disk, refusal::Refusal, request};
-use crate::{pool::Pool, reporter::Corrupt, state::State};
+use crate::{pool::Pool, reporter::Corrupt, slowness::DiskOp, state::State};
 use base::PacketHeader;
-use blockstore::{ReadStream, ReplicaReader, ReplicaState, VolumeIndex, meta_file};
+use blockstore::{ReadStream, ReplicaReader, ReplicaState, StoreError, VolumeIndex, meta_file};
 use env::disk::read_exact_at;
 use pipeline::Checksum;
 use proto::{
@@ -235,7 +235,15 @@ fn fill(
         // Who takes the disk away waits until its readers have gone.
         let filled = match owned.pool.store.is_lost(&owned.reader) {
             true => Err(io::Error::other("the volume of the replica is not used any more")),
-            false => owned.fill(fill, data_bytes),
+            false => {
+                let (timer, begun) = (state.slowness.begin(&state.env), fill.seqno);
+                let filled = owned.fill(fill, data_bytes);
+                if let Ok(filled) = &filled {
+                    let packets = (filled.seqno - begun) as u64;
+                    state.slowness.end(&timer, &state.env, (volume, DiskOp::Read), packets);
+                }
+                filled
+            }
         };
         match &filled {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -273,6 +281,12 @@ pub async fn open(
     pool: &Arc<Pool>,
     block: base::ExtendedBlock,
 ) -> Result<ReplicaReader, Refusal> {
-    let pool = pool.clone();
-    Ok(on_disk(state, block.block.id, move |_| pool.store.read(&block)).await??)
+    let (pool, id) = (pool.clone(), block.block.id);
+    let open = move |state: &Arc<State>| {
+        let timer = state.slowness.begin(&state.env);
+        let reader = pool.store.read(&block)?;
+        state.slowness.end(&timer, &state.env, (reader.volume, DiskOp::Metadata), 1);
+        Ok::<_, StoreError>(reader)
+    };
+    Ok(on_disk(state, id, open).await??)
 }

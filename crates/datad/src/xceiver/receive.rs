@@ -10,15 +10,19 @@ use super::{
     shared::Shared,
     speak,
 };
-use crate::{pool::Pool, state::State};
+use crate::{pool::Pool, slowness::PeerTimes, state::State};
 use base::PacketHeader;
 use blockstore::ReplicaWriter;
+use env::Clock;
 use parking_lot::Mutex;
 use pipeline::{Ack, Receiver, Reply, Responder, Status};
 use rpc::streaming::{Inbound, Outgoing};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::sync::Notify;
 
@@ -62,13 +66,20 @@ pub async fn receive(
         is_speaking: AtomicBool::new(false),
     };
     let (mut mirror_in, mirror_out) = match mirror {
-        Some(mirror) => (Some(mirror.inbound), Some(mirror.out)),
+        Some(Mirror { inbound, out, times }) => (Some(inbound), Some((out, times))),
         None => (None, None),
     };
+    let clock = &*reception.state.env.clock;
     let outcome = {
         let pace = reception.is_balancing.then_some(reception.state);
-        let take =
-            take_packets(&shared, receiver, (&lane, pace), inbound, mirror_out, reception.is_acknowledged);
+        let take = take_packets(
+            &shared,
+            receiver,
+            (&lane, pace),
+            inbound,
+            (mirror_out, clock),
+            reception.is_acknowledged,
+        );
         let say = async {
             if reception.is_acknowledged {
                 let behind = mirror_in.as_mut();
@@ -100,6 +111,23 @@ pub async fn receive(
     }
 }
 
+/// The way to the mirror, and where the times of packets to it are noted.
+type ToMirror = (Outgoing, Option<Arc<PeerTimes>>);
+
+async fn hand_on(
+    out: &mut Outgoing,
+    times: Option<&PeerTimes>,
+    clock: &dyn Clock,
+    packet: &[u8],
+) -> io::Result<()> {
+    let begun = times.map(|_| clock.moment());
+    out.write(packet).await?;
+    if let (Some(times), Some(begun)) = (times, begun) {
+        times.note(begun, clock);
+    }
+    Ok(())
+}
+
 /// Takes packets until the last one. Returns the mirror's connection, which must stay open until the last
 /// acknowledgement has come back on it.
 async fn take_packets(
@@ -107,9 +135,9 @@ async fn take_packets(
     mut receiver: Receiver,
     (lane, pace): (&Lane, Option<&Arc<State>>),
     inbound: &mut Inbound,
-    mut mirror: Option<Outgoing>,
+    (mut mirror, clock): (Option<ToMirror>, &dyn Clock),
     is_acknowledged: bool,
-) -> Result<Option<Outgoing>, Refusal> {
+) -> Result<Option<ToMirror>, Refusal> {
     while !receiver.has_ended() {
         let packet = inbound.packet().await?;
         let duty = receiver
@@ -127,8 +155,8 @@ async fn take_packets(
             state.moves.pace(&state.env, packet.data.len()).await;
         }
         lane.push(duty, packet.sums, packet.data).await;
-        if let Some(out) = &mut mirror
-            && let Err(error) = out.write(&packet.whole).await
+        if let Some((out, times)) = &mut mirror
+            && let Err(error) = hand_on(out, times.as_deref(), clock, &packet.whole).await
         {
             tracing::info!(%error, "the mirror is lost; going on without it");
             mirror = None;

@@ -11,3 +11,4 @@ mod recovery;
 mod replacement;
 mod round_trip;
 mod short_circuit;
+mod slowness;

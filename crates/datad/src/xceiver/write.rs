@@ -10,7 +10,7 @@ use super::{
     refusal::Refusal,
     request::{self, BLOCK_BYTES_MAX, Write},
 };
-use crate::{pool::Pool, reporter::Corrupt, state::State};
+use crate::{pool::Pool, reporter::Corrupt, slowness::DiskOp, state::State};
 use base::{Block, GenerationStamp};
 use blockstore::{NewReplica, ReplicaWriter};
 use proto::hdfs::{
@@ -38,7 +38,15 @@ pub async fn write_block(
     tracing::debug!(block = %write.block, stage = ?write.stage, %peer, "receiving");
     let open = async {
         let (pool, opened) = (pool.clone(), write.clone());
-        on_disk(state, write.block.block.id, move |_| open(&pool, &opened)).await?
+        on_disk(state, write.block.block.id, move |state| {
+            let timer = state.slowness.begin(&state.env);
+            let place = open(&pool, &opened)?;
+            if let Place::Open(writer) = &place {
+                state.slowness.end(&timer, &state.env, (writer.volume(), DiskOp::Metadata), 1);
+            }
+            Ok::<_, Refusal>(place)
+        })
+        .await?
     };
     // Both at once: a pipeline of three is then set up in the time of one, not of three after another.
     let (place, mirror) = tokio::join!(open, open_mirror(state, &write));

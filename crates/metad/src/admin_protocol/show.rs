@@ -212,6 +212,8 @@ pub fn of_this_member(partition: &Partition) -> p::GetGroupResponseProto {
         level_at_ms: is_raised.then_some(level.at.ms),
         contested: contested(partition),
         leaving: leaving(partition),
+        slow_servers: slow_servers(partition),
+        slow_disks: slow_disks(partition),
     }
 }
 
@@ -224,6 +226,33 @@ fn leaving(partition: &Partition) -> Vec<p::LeavingServerProto> {
         blocks_in_need: server.blocks_in_need,
     };
     needed.map(told).collect()
+}
+
+fn slow_servers(partition: &Partition) -> Vec<p::SlowServerProto> {
+    let config = &partition.config.blocks;
+    let told = |slow: blocks::SlowServer| p::SlowServerProto {
+        uuid: slow.server.uuid().to_string(),
+        reporters: slow.reporters as u32,
+        latency_ms: slow.worst.latency_ms,
+        median_ms: slow.worst.median_ms,
+        limit_ms: slow.worst.limit_ms,
+        is_excluded: slow.is_avoided && config.exclude_slow,
+        is_read_last: slow.is_avoided && config.read_slow_last,
+    };
+    let slow = partition.blocks.lock().slow_servers(partition.moment());
+    slow.into_iter().map(told).collect()
+}
+
+fn slow_disks(partition: &Partition) -> Vec<p::SlowDiskProto> {
+    let told = |(server, disk): (std::sync::Arc<blocks::DataServer>, blocks::SlowDisk)| p::SlowDiskProto {
+        uuid: server.uuid().to_string(),
+        path: disk.path,
+        metadata_ms: disk.metadata_ms,
+        read_ms: disk.read_ms,
+        write_ms: disk.write_ms,
+    };
+    let slow = partition.blocks.lock().slow_disks(partition.moment());
+    slow.into_iter().map(told).collect()
 }
 
 fn contested(partition: &Partition) -> Vec<p::ContestedAddressProto> {

@@ -130,9 +130,14 @@ pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::HaServiceStateResponseProto { state: ha_state(&core.partition) as i32 });
 }
 
-pub fn get_slow_datanode_report(_: &Arc<Core>, call: Call, reply: Replier) {
+/// Everybody may ask, as in HDFS.
+pub fn get_slow_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetSlowDatanodeReportRequestProto>(&call, reply) else { return };
-    reply.ok(&p::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() });
+    let (now, moment) = (core.env.clock.timestamp(), core.moment());
+    let slow = core.partition.blocks.lock().slow_servers(moment);
+    let datanode_info_proto =
+        slow.iter().map(|slow| wire::datanode_info(&slow.server, now, moment)).collect();
+    reply.ok(&p::GetSlowDatanodeReportResponseProto { datanode_info_proto });
 }
 
 /// The state by Hadoop's name.

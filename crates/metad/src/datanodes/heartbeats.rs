@@ -1,6 +1,6 @@
 //! Data servers register, say that they live, and get their orders.
 
-use super::{DatanodeSide, identity, orders, refusal, wire};
+use super::{DatanodeSide, identity, orders, refusal, slow, wire};
 use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{
@@ -126,7 +126,7 @@ impl DatanodeSide {
             rolling_upgrade_status: None,
             rolling_upgrade_status_v2: None,
             full_block_report_lease_id: Some(answer.lease),
-            is_slownode: Some(false),
+            is_slownode: Some(answer.is_slow),
         })
     }
 
@@ -167,6 +167,8 @@ fn heartbeat_of(request: &d::HeartbeatRequestProto) -> Heartbeat {
         xceivers: request.xceiver_count.unwrap_or(0),
         transfers_in_progress: request.xmits_in_progress.unwrap_or(0),
         failed_volumes: request.failed_volumes.unwrap_or(0),
+        slow_peers: slow::peers_of(&request.slow_peers),
+        slow_disks: slow::disks_of(&request.slow_disks),
     }
 }
 

@@ -12,6 +12,7 @@ mod monitor;
 pub mod orders;
 mod recovery;
 mod reports;
+mod slow;
 pub mod wire;
 
 pub use admission::Admission;

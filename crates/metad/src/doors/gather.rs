@@ -50,6 +50,7 @@ fn merge_of(method: &str) -> Option<Merge> {
         "getFsReplicatedBlockStats" => replicated_block_stats,
         // In safe mode if any group is, after an order as after a question.
         "setSafeMode" => safe_mode,
+        "getSlowDatanodeReport" => servers::slow_report,
         "listOpenFiles" => lists::open_files,
         "listCorruptFileBlocks" => lists::corrupt_files,
         "saveNamespace"

@@ -47,6 +47,22 @@ pub fn storage_report(request: &[u8], parts: Parts) -> Result<Bytes, DecodeError
     Ok(p::GetDatanodeStorageReportResponseProto { datanode_storage_reports }.encode_to_vec().into())
 }
 
+/// The servers that are slow by what any group has heard. Each data server tells all groups what it has measured; a group that has just been
+/// started may not have heard of it yet.
+pub fn slow_report(parts: Parts) -> Result<Bytes, DecodeError> {
+    let mut all: BTreeMap<String, p::DatanodeInfoProto> = BTreeMap::new();
+    for part in parts.into_values() {
+        for server in p::GetSlowDatanodeReportResponseProto::decode(part)?.datanode_info_proto {
+            match all.get_mut(&server.id.datanode_uuid) {
+                Some(known) => join(known, &server),
+                None => _ = all.insert(server.id.datanode_uuid.clone(), server),
+            }
+        }
+    }
+    let datanode_info_proto = all.into_values().collect();
+    Ok(p::GetSlowDatanodeReportResponseProto { datanode_info_proto }.encode_to_vec().into())
+}
+
 /// Servers by uuid, each with what the groups say of it together.
 struct Union<T> {
     /// Each with the number of groups that know it.
@@ -177,6 +193,27 @@ mod tests {
         };
         assert_eq!(told(p::DatanodeReportTypeProto::EnteringMaintenance), 1);
         assert_eq!(told(p::DatanodeReportTypeProto::InMaintenance), 0, "the second group needs it");
+    }
+
+    #[test]
+    fn a_server_is_slow_if_any_group_has_heard_so_and_is_told_once() {
+        let part = |servers: Vec<p::DatanodeInfoProto>| {
+            let told = p::GetSlowDatanodeReportResponseProto { datanode_info_proto: servers };
+            Bytes::from(told.encode_to_vec())
+        };
+        let done = AdminState::Decommissioned;
+        let of_groups = [
+            part(vec![server("a", AdminState::Normal, 5)]),
+            part(vec![]),
+            part(vec![server("a", AdminState::Normal, 7), server("b", done, 1)]),
+        ];
+        let told = slow_report((0..).map(GroupId).zip(of_groups).collect()).unwrap();
+        let told = p::GetSlowDatanodeReportResponseProto::decode(told).unwrap().datanode_info_proto;
+        let told: Vec<_> = told
+            .iter()
+            .map(|server| (&*server.id.datanode_uuid, server.admin_state(), server.num_blocks()))
+            .collect();
+        assert_eq!(told, [("a", AdminState::Normal, 12), ("b", done, 1)]);
     }
 
     /// A group whose metadata server has just been started does not know the server yet, and may need it.

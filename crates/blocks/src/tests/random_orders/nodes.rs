@@ -46,7 +46,20 @@ impl Run {
         let failed = self.nodes[&server].failed;
         let storages = (0..2).filter(|at| !failed[*at]).map(report).collect();
         let failed_volumes = failed.iter().filter(|failed| **failed).count() as u32;
-        Heartbeat { storages, xceivers: 1, failed_volumes, ..Heartbeat::default() }
+        // Which others are slow changes with what is known of them.
+        let is_accused =
+            |other: &u16| (self.nodes[other].disk.len() as u16 + server + other).is_multiple_of(7);
+        let accused = (1..=SERVERS).filter(is_accused).map(|other| SlowPeer {
+            address: format!("{}:9866", ip(other)),
+            outlier: Outlier { latency_ms: f64::from(other), ..Outlier::default() },
+        });
+        Heartbeat {
+            storages,
+            xceivers: 1,
+            failed_volumes,
+            slow_peers: accused.collect(),
+            ..Heartbeat::default()
+        }
     }
 
     pub(super) fn picture(&self, server: u16) -> Message {
