@@ -16,7 +16,7 @@ use crate::{
 use base::{FsError, FsResult, Timestamp};
 use blocks::{AdminOrder, DataServer, ServerFilter};
 use namespace::{
-    Planned, Privileged,
+    Planned, Privileged, Sight,
     ops::order_server::{self, Request},
     server_orders::{Leave, NAME_BYTES_MAX, ServerOrder, ServerOrders, is_name, place},
 };
@@ -121,12 +121,14 @@ pub fn list(core: &Arc<Core>, call: Call, reply: Replier) {
     places.dedup();
     let now = core.env.clock.timestamp();
     let servers = places.iter().map(|server| told(core, server, &orders, known.get(server), now)).collect();
-    reply.ok(&p::GetDataServerOrdersResponseProto {
+    let answer = p::GetDataServerOrdersResponseProto {
         group: core.cluster.group.0,
         member: core.partition.member.me().member.0,
         servers,
         now_ms: Some(now.ms),
-    });
+    };
+    // An order that has just been given may not have committed.
+    calls::once_certain(core, &call, reply, Sight::Everything, || Ok(answer));
 }
 
 /// The wish of an operator. `None`: the server is to be in service.
@@ -168,6 +170,17 @@ fn find(core: &Core, request: &p::OrderDataServerRequestProto) -> FsResult<Socke
         return Err(FsError::InvalidArgument(format!(
             "The name of a data server has 1 to {NAME_BYTES_MAX} bytes, of characters that can be printed."
         )));
+    }
+    if let Some(found) = &request.place {
+        let found: Option<SocketAddr> = found.parse().ok();
+        return found
+            .filter(|found| found.port() > 0)
+            .map(|found| place(found.ip(), found.port()))
+            .ok_or_else(|| {
+                FsError::InvalidArgument(
+                    "The place of a data server is its address and the port of its data transfer.".into(),
+                )
+            });
     }
     let (known, orders) = (known_servers(core), orders::of_the_journal(&core.partition));
     let meant = meant(word, &known, &orders, &|host| (host, 0).to_socket_addrs());
