@@ -124,6 +124,7 @@ async fn an_order_holds_on_the_next_active_and_after_a_start_of_all() {
     cluster.wait_until_in_sync().await;
     cluster.wait_until_equal().await;
 
+    cluster.stop_all().await;
     cluster.restart_all().await;
     let active = cluster.wait_until_in_sync().await;
     assert_eq!(states(&cluster, active).await, [], "it knows of no data server yet");

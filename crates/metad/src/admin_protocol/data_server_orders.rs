@@ -10,8 +10,9 @@ use crate::{
     core::Core,
     datanodes::{
         hosts_file,
-        orders::{self, Orders, place_of},
+        orders::{self, Orders},
     },
+    partition::server_orders::{of_the_journal, place_of},
 };
 use base::{FsError, FsResult, Timestamp};
 use blocks::{AdminOrder, DataServer, ServerFilter};
@@ -112,7 +113,7 @@ pub fn list(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let known = known_servers(core);
-    let orders = orders::of_the_journal(&core.partition);
+    let orders = of_the_journal(&core.partition);
     let ordered = Orders::now(core);
     let by_files = known.keys().filter(|server| ordered.sources(**server).files != AdminOrder::InService);
     let mut places: Vec<SocketAddr> =
@@ -182,7 +183,7 @@ fn find(core: &Core, request: &p::OrderDataServerRequestProto) -> FsResult<Socke
                 )
             });
     }
-    let (known, orders) = (known_servers(core), orders::of_the_journal(&core.partition));
+    let (known, orders) = (known_servers(core), of_the_journal(&core.partition));
     let meant = meant(word, &known, &orders, &|host| (host, 0).to_socket_addrs());
     match (&meant.places[..], request.is_expected()) {
         ([one], _) => Ok(*one),
@@ -264,7 +265,7 @@ fn expected(word: &str, meant: &Meant) -> FsResult<SocketAddr> {
 }
 
 fn answer(core: &Core, server: &SocketAddr, is_changed: bool) -> p::OrderDataServerResponseProto {
-    answer_with(core, server, is_changed, orders::of_the_journal(&core.partition))
+    answer_with(core, server, is_changed, of_the_journal(&core.partition))
 }
 
 fn answer_with(

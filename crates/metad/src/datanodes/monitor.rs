@@ -2,7 +2,7 @@
 //! mode, and sweeping.
 
 use super::{DatanodeSide, orders};
-use crate::satisfier::Satisfier;
+use crate::{partition::server_orders, satisfier::Satisfier};
 use env::pulse;
 use namespace::server_orders::ServerOrders;
 use parking_lot::{Condvar, Mutex};
@@ -52,7 +52,7 @@ impl Bell {
 
 /// Copies go where their file's storage policy wants them; the tree is only held where there are policies.
 fn tick(side: &Arc<DatanodeSide>, given: &mut ServerOrders) {
-    let ordered = orders::of_the_journal(&side.core.partition);
+    let ordered = server_orders::of_the_journal(&side.core.partition);
     // Also where nothing has changed: a maintenance may have come to its end.
     if side.core.admission.takes_servers_out() || !ordered.is_empty() || !ordered.is_same(given) {
         orders::give_all(&side.core);

@@ -3,10 +3,13 @@
 //! Orders come from two places: the files of this member, and the journal, which all members have. A server is out of service if either says so,
 //! and for good if either says that.
 
-use crate::{core::Core, partition::Partition};
+use crate::{
+    core::Core,
+    partition::server_orders::{of_the_journal, order_of, place_of},
+};
 use ::blocks::{AdminOrder, DataServer, ServerFilter};
 use base::Timestamp;
-use namespace::server_orders::{Leave, ServerOrder, ServerOrders, place};
+use namespace::server_orders::{ServerOrder, ServerOrders, place};
 use std::net::{IpAddr, SocketAddr};
 
 /// The orders for one data server, by where they come from.
@@ -48,28 +51,9 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// The orders that the journal has, as far as this member has applied it.
-pub fn of_the_journal(partition: &Partition) -> ServerOrders {
-    partition.tree().namespace.server_orders()
-}
-
-fn order_of(leave: Option<Leave>, now: Timestamp) -> AdminOrder {
-    match leave.filter(|leave| leave.holds_at(now)) {
-        None => AdminOrder::InService,
-        Some(Leave::Decommission) => AdminOrder::Decommission,
-        Some(Leave::Maintenance { .. }) => AdminOrder::Maintenance,
-    }
-}
-
 /// The order of an operator for the data server that speaks from `ip` and takes data at `port`.
 pub fn order_for(core: &Core, ip: IpAddr, port: u16) -> AdminOrder {
     Orders::now(core).sources(place(ip, port)).joined()
-}
-
-/// The place under which orders know the data server.
-pub fn place_of(server: &DataServer) -> Option<SocketAddr> {
-    let registration = &server.registration;
-    registration.ip.parse().ok().map(|ip| place(ip, registration.transfer_port))
 }
 
 /// Gives all data servers, dead ones included, the orders that hold now.
@@ -121,6 +105,7 @@ pub fn give(core: &Core, server: &DataServer, order: AdminOrder) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use namespace::server_orders::Leave;
 
     #[test]
     fn either_source_takes_a_server_out_and_for_good_is_stronger() {
