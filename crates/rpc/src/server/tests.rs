@@ -687,3 +687,29 @@ async fn a_look_at_a_server_does_not_keep_what_it_serves() {
     }
     assert_eq!(load.connections(), 0);
 }
+
+#[tokio::test]
+async fn calls_are_counted_and_timed_by_method_and_user() {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let config = ServerConfig::new(address, Arc::new(Pupil));
+    let calls = config.calls.clone();
+    let server = Server::bind(config).unwrap();
+    let client = client(&server);
+    for _ in 0..3 {
+        client.call::<_, MkdirsResponseProto>("mkdirs", &mkdirs("/a")).await.unwrap();
+    }
+    let stat = GetFileInfoRequestProto { src: "/a".into() };
+    client.call::<_, GetFileInfoResponseProto>("getFileInfo", &stat).await.unwrap();
+    let delete = DeleteRequestProto { src: "/a".into(), recursive: true };
+    client.call::<_, DeleteResponseProto>("delete", &delete).await.unwrap_err();
+
+    let methods = calls.methods();
+    let seen: Vec<_> = methods.iter().map(|of| (of.method, of.stages[2].count(), of.refused)).collect();
+    assert_eq!(seen, [("delete", 1, 1), ("getFileInfo", 1, 0), ("mkdirs", 3, 0)]);
+    // A task answers it after 20 ms.
+    assert!(methods[1].stages[1].sum_ns >= 20_000_000, "{methods:?}");
+    let now = env::Clock::moment(&env::SystemClock);
+    let top: Vec<_> =
+        calls.top_users(300, now, 1).into_iter().map(|top| (top.user, top.method, top.calls)).collect();
+    assert_eq!(top, [("ann".to_owned(), "mkdirs", 3)]);
+}
