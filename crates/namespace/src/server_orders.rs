@@ -1,4 +1,4 @@
-//! An operator's orders that take data servers out of service, as the journal has them: the same on every member.
+//! An operator's orders that take data servers out of service, as the journal has them. All members have them alike.
 //!
 //! What becomes of an order is for the block map to say. Here stands only which server is meant, by the address and port at which it takes data, and
 //! what is wanted of it. An order for a maintenance that is over stays here, without an effect, until another order comes for that server: each

@@ -1,4 +1,4 @@
-//! Orders that take data servers out of service: kept by an edit, in images, and the same on every member.
+//! Orders that take data servers out of service: an edit keeps them, images have them, and all members have them alike.
 
 mod common;
 

@@ -249,7 +249,7 @@ fn meant<A: Iterator<Item = SocketAddr>>(
     Meant { places, addresses, port }
 }
 
-/// The place of a data server that nobody knows yet.
+/// The place of a data server that has not registered yet.
 fn expected(word: &str, meant: &Meant) -> FsResult<SocketAddr> {
     let port = meant.port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
     match (&meant.addresses[..], port) {

@@ -75,7 +75,7 @@ pub async fn give(
         }
     }
     if !lacking.is_empty() {
-        bail!("{}. The same command completes the order once they answer", lacking.join("; "));
+        bail!("{}. Give the command again once they answer: it completes the order", lacking.join("; "));
     }
     Ok(seen.into_iter().map(|server| server.place).collect())
 }
@@ -159,7 +159,7 @@ fn obstacle(seen: &[Seen<'_>], order: Order) -> Option<String> {
     })
 }
 
-/// What is known of the server before the order.
+/// The server as the groups know it before the order, in a line.
 fn what_it_is(server: &Seen<'_>) -> String {
     let known: Vec<_> = answers(server).filter(|answer| answer.server.uuid.is_some()).collect();
     let Some(first) = known.first() else {

@@ -1,7 +1,7 @@
 //! `clover admin decommission`, `maintenance`, `recommission` and `orders`: data servers that leave service, and come back.
 //!
 //! Each group of metadata servers keeps its own orders, and looks after its own blocks. An order goes to all of them, and the server may be switched
-//! off when all say so. An order that one group has not taken is given again by the same command.
+//! off when all say so. If one group has not taken the order, the command is given again, and completes it.
 
 mod give;
 mod groups;

@@ -2,7 +2,7 @@
 
 use proto::clover::admin::{DataServerWishProto as Wish, OrderedServerProto};
 
-/// What is ordered: "decommission", "maintenance".
+/// The word for an order: "decommission", "maintenance".
 pub fn word(wish: Wish) -> &'static str {
     match wish {
         Wish::InService => "in service",

@@ -21,6 +21,8 @@ enum Stage {
     Needed(u64),
     /// No server has registered at this place.
     NotThere,
+    /// A server has registered there with other groups, and not with this one, which therefore has not agreed.
+    UnknownTo(u32),
     /// A group has no order for it any more.
     NotOrdered(u32),
 }
@@ -52,7 +54,7 @@ pub async fn until_unneeded(groups: &Groups, places: Vec<String>, wish: Wish) ->
     Ok(())
 }
 
-/// What all groups tell. `None`: one of them did not answer, and is asked again.
+/// The orders of all groups. `None`: one of them did not answer, and is asked again.
 async fn ask(groups: &Groups) -> anyhow::Result<Option<Vec<Orders>>> {
     let mut told = Vec::new();
     for group in &groups.0 {
@@ -69,19 +71,23 @@ async fn ask(groups: &Groups) -> anyhow::Result<Option<Vec<Orders>>> {
 }
 
 fn stage(place: &str, told: &[Orders], wish: Wish) -> Stage {
-    let mut known: Vec<&OrderedServerProto> = Vec::new();
+    let (mut known, mut unknown_to): (Vec<&OrderedServerProto>, _) = (Vec::new(), None);
     for orders in told {
         match orders.servers.iter().find(|server| server.address == place) {
-            Some(server) if !source::words(server).is_empty() => known.push(server),
+            Some(server) if !source::words(server).is_empty() => {
+                known.push(server);
+                unknown_to = unknown_to.or(server.uuid.is_none().then_some(orders.group));
+            }
             _ => return Stage::NotOrdered(orders.group),
         }
     }
     if known.iter().all(|server| server.uuid.is_none()) {
         return Stage::NotThere;
     }
-    match known.iter().all(|server| source::may_be_off(server, wish)) {
-        true => Stage::MayBeOff,
-        false => Stage::Needed(known.iter().map(|server| server.blocks_in_need()).sum()),
+    match unknown_to {
+        Some(group) => Stage::UnknownTo(group),
+        None if known.iter().all(|server| source::may_be_off(server, wish)) => Stage::MayBeOff,
+        None => Stage::Needed(known.iter().map(|server| server.blocks_in_need()).sum()),
     }
 }
 
@@ -92,6 +98,9 @@ fn text(place: &str, stage: &Stage) -> String {
         Stage::Needed(count) => format!("{place}: {count} blocks need it until others have them."),
         Stage::NotThere => {
             format!("{place} is not there, and is not waited for: it obeys when it registers.")
+        }
+        Stage::UnknownTo(group) => {
+            format!("{place}: group {group} has not heard of the server yet, and may have blocks there.")
         }
         Stage::NotOrdered(group) => format!("{place}: group {group} has no order for it."),
     }
@@ -128,7 +137,7 @@ mod tests {
         assert_eq!(of(&[orders(1, Some("NORMAL"), 0)]), Stage::Needed(0));
         assert_eq!(of(&[orders(1, None, 0), orders(2, None, 0)]), Stage::NotThere);
         // A group that does not know it has not agreed.
-        assert_eq!(of(&[orders(1, done, 0), orders(2, None, 0)]), Stage::Needed(0));
+        assert_eq!(of(&[orders(1, done, 0), orders(2, None, 0)]), Stage::UnknownTo(2));
     }
 
     #[test]
