@@ -202,11 +202,6 @@ impl Run {
         self.log.push("a takeover".into());
         self.epoch += 1;
         self.cluster.map.become_listening(self.cluster.now);
-        // The new active has inherited entries with orders for data servers, and gives them before it commands.
-        while self.mode.admin && self.random.below(3) == 0 {
-            let server = 1 + self.random.below(usize::from(SERVERS)) as u16;
-            self.order(server);
-        }
         self.cluster.map.become_commanding(Epoch(self.epoch), self.cluster.now);
         for server in 1..=SERVERS {
             let node = self.nodes.get_mut(&server).unwrap();
