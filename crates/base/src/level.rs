@@ -19,8 +19,10 @@ impl Level {
     pub const NOTED_ANSWERS: Self = Self(3);
     /// Changes of directories may be entries of a log that further groups follow.
     pub const SEVERAL_GROUPS: Self = Self(4);
+    /// Orders that take data servers out of service may stand in the journal.
+    pub const SERVER_ORDERS: Self = Self(5);
     /// The highest that this release knows. It is raised together with [`LEVELS`] when something new is to be written.
-    pub const NEWEST: Self = Self::SEVERAL_GROUPS;
+    pub const NEWEST: Self = Self::SERVER_ORDERS;
 
     /// The release that came with this level; `None` where this release does not know it.
     pub fn release(self) -> Option<&'static str> {
@@ -52,7 +54,7 @@ impl fmt::Display for Level {
 }
 
 /// All levels that this release knows, each with the release that came with it and with what it switches on.
-const LEVELS: [(Level, &str, &str); 4] = [
+const LEVELS: [(Level, &str, &str); 5] = [
     (Level::FIRST, "0.1.0", "the formats of release 0.1.0"),
     (
         Level::EPOCH_LEADERS,
@@ -65,6 +67,7 @@ const LEVELS: [(Level, &str, &str); 4] = [
         "a repeated call that changed nothing is noted in the journal, so that no late copy of it is carried out",
     ),
     (Level::SEVERAL_GROUPS, "0.2.0", "further groups may follow the changes of directories"),
+    (Level::SERVER_ORDERS, "0.2.0", "orders that take data servers out of service are kept in the journal"),
 ];
 
 /// The version of this release, such as `0.2.0`.
@@ -142,6 +145,6 @@ mod tests {
         let unknown = UnknownLevel { level: Level(9), release: "7.1.0".into() };
         let text = unknown.to_string();
         assert!(text.contains("level 9") && text.contains("Start release 7.1.0"), "{text}");
-        assert!(text.contains(RELEASE) && text.contains("levels 1 to 4"), "{text}");
+        assert!(text.contains(RELEASE) && text.contains("levels 1 to 5"), "{text}");
     }
 }

@@ -249,6 +249,28 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),
+    (
+        "admin decommission",
+        &[
+            "clover admin decommission worker-7               # its blocks are copied to others",
+            "clover admin decommission worker-7 worker-8:9866 --wait",
+        ],
+    ),
+    (
+        "admin maintenance",
+        &[
+            "clover admin maintenance worker-7 --for 2h --wait",
+            "clover admin maintenance 10.0.0.7:9866 --until 2026-12-24T18:00",
+        ],
+    ),
+    ("admin recommission", &["clover admin recommission worker-7"]),
+    (
+        "admin orders",
+        &[
+            "clover admin orders                             # which may be switched off",
+            "clover admin orders --json | jq '.orders[].blocks_in_need'",
+        ],
+    ),
     ("admin topology", &["clover admin topology"]),
     ("admin safe-mode", &["clover admin safe-mode get --json", "clover admin safe-mode wait"]),
     ("admin save-namespace", &["clover admin save-namespace"]),

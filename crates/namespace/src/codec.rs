@@ -93,6 +93,13 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[self.at - length..self.at])
     }
 
+    /// So many bytes.
+    pub fn octets<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut octets = [0; N];
+        octets.copy_from_slice(self.take(N)?);
+        Ok(octets)
+    }
+
     pub fn number(&mut self) -> Result<u64, DecodeError> {
         read_number(|| self.byte())?.ok_or_else(|| self.malformed(NUMBER_TOO_LONG))
     }

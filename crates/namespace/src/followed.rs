@@ -158,6 +158,7 @@ impl Namespace {
         ns.tree.counters = Counters { time: self.tree.counters.time, ..Counters::of_group(group) };
         // The new group's log has no entry that raised the level.
         ns.tree.level = GroupLevel { since: TxId::default(), ..self.tree.level.clone() };
+        ns.tree.server_orders = self.tree.server_orders.clone();
         let DirectoryLog { end, groups, slots, .. } = &self.tree.directory_log;
         let (groups, slots) = (groups.clone(), slots.clone());
         ns.tree.directory_log = DirectoryLog { end: *end, groups, slots, ..DirectoryLog::default() };

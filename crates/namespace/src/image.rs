@@ -6,6 +6,7 @@
 mod read;
 mod read_exports;
 mod read_past;
+mod read_server_orders;
 mod read_shares;
 mod slots_seen;
 mod write;
@@ -31,6 +32,8 @@ const DIRECTORY_LOG: u8 = 2;
 const EXPORTS_VERSION: u8 = 1;
 /// The version of the section about the quotas that several groups share.
 const SHARES_VERSION: u8 = 1;
+/// The version of the section about orders for data servers.
+const SERVER_ORDERS_VERSION: u8 = 1;
 
 const FLAG_DIRECTORY: u8 = 1;
 const FLAG_OPEN: u8 = 2;
@@ -56,6 +59,7 @@ enum Section {
     DirectoryLog = 12,
     Exports = 13,
     Shares = 14,
+    ServerOrders = 15,
     End = 255,
 }
 
@@ -70,6 +74,7 @@ impl Section {
             Section::DirectoryLog => "directory log",
             Section::Exports => "exports",
             Section::Shares => "shares of quotas",
+            Section::ServerOrders => "orders for data servers",
             Section::Snapshots => "snapshots",
             Section::Past => "past",
             Section::Limits => "limits in the past",

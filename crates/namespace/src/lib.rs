@@ -73,6 +73,7 @@ mod reserved;
 mod resolve;
 mod retry;
 pub mod satisfying;
+pub mod server_orders;
 pub mod shares;
 mod slots;
 mod snapshot_id;

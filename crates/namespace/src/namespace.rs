@@ -6,6 +6,7 @@ use crate::{
     outbox::Order,
     quota::Amounts,
     retry::RetryIndex,
+    server_orders::ServerOrders,
     store::{
         attributes::{AttributeIndex, AttributeValues},
         index::InodeIndex,
@@ -193,6 +194,11 @@ impl Namespace {
     /// The group's level, which says which formats may be written.
     pub fn group_level(&self) -> &GroupLevel {
         &self.tree.level
+    }
+
+    /// The orders that take data servers out of service. The copy stays as it is.
+    pub fn server_orders(&self) -> ServerOrders {
+        self.tree.server_orders.clone()
     }
 
     /// Nothing, not even a root.

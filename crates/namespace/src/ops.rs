@@ -43,6 +43,7 @@ pub mod mkdirs;
 pub mod move_file;
 pub mod note_answer;
 pub mod note_carried_out;
+pub mod order_server;
 pub mod ordered;
 pub mod raise_level;
 pub mod recover_lease;
@@ -128,6 +129,7 @@ kinds! {
     46 => CarryOut(carry_out::CarryOutEdit),
     47 => NoteCarriedOut(note_carried_out::NoteCarriedOutEdit),
     48 => Allot(allot::AllotEdit),
+    49 => OrderServer(order_server::OrderServerEdit),
 }
 
 requests! {

@@ -98,6 +98,10 @@ privileged! {
     IsUpgradeFinalized = "isUpgradeFinalized";
     IsRollingUpgrade = "isRollingUpgrade";
     GetNextSpsPath = "getNextSPSPath";
+
+    // Clover's own.
+    OrderDataServer = "orderDataServer";
+    GetDataServerOrders = "getDataServerOrders";
 }
 
 impl Privileged {

@@ -8,6 +8,7 @@ use crate::{
     outbox::Post,
     quota::Quota,
     retry::Ring,
+    server_orders::ServerOrders,
     shares::Share,
     snapshots::Snapshots,
     store::{
@@ -52,6 +53,7 @@ pub(crate) struct Tree {
     pub counters: Counters,
     pub unknown: UnknownReplicas,
     pub level: GroupLevel,
+    pub server_orders: ServerOrders,
     pub directory_log: DirectoryLog,
     /// The files of which this group has an export.
     pub exports: SharedMap<InodeId, Export>,
@@ -213,6 +215,7 @@ impl Tree {
             counters: Counters::of_group(GroupId::ROOT),
             unknown: UnknownReplicas::default(),
             level: GroupLevel::default(),
+            server_orders: ServerOrders::default(),
             directory_log: DirectoryLog::default(),
             exports: SharedMap::default(),
             post: Post::default(),
@@ -409,6 +412,9 @@ impl Tree {
         }
         if !self.post.is_unused() {
             digester.number(self.post.digest());
+        }
+        if !self.server_orders.is_empty() {
+            digester.number(self.server_orders.digest());
         }
         if !self.snapshots.is_unused() {
             let numbers = [

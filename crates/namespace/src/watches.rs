@@ -65,6 +65,7 @@ impl Edit {
         match &self.body {
             Body::NoteAnswer(_)
             | Body::RaiseLevel(_)
+            | Body::OrderServer(_)
             | Body::AllowDeletions(_)
             | Body::SetSnapshottable(_)
             | Body::RenameSnapshot(_)

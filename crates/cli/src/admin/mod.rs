@@ -6,6 +6,7 @@ mod backup;
 mod blocks;
 mod confirm;
 mod data_server;
+mod data_servers;
 mod disk_balancer;
 mod group;
 pub mod groups;
@@ -44,6 +45,10 @@ enum Command {
     Blocks(blocks::Args),
     Upgrade(upgrade::Args),
     Report(report::Report),
+    Decommission(data_servers::Decommission),
+    Maintenance(data_servers::Maintenance),
+    Recommission(data_servers::Recommission),
+    Orders(data_servers::Orders),
     #[command(alias = "printTopology")]
     Topology(report::Topology),
     #[command(alias = "safemode")]
@@ -115,6 +120,22 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Report(args) => {
             let servers = Servers::find(target)?;
             runtime::block_on(async { report::report(&servers, &connect(target)?, args).await })
+        }
+        Command::Decommission(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { data_servers::decommission(&servers, args).await })
+        }
+        Command::Maintenance(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { data_servers::maintenance(&servers, args).await })
+        }
+        Command::Recommission(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { data_servers::recommission(&servers, args).await })
+        }
+        Command::Orders(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { data_servers::orders(&servers, args).await })
         }
         Command::Topology(args) => {
             runtime::block_on(async { report::topology(&connect(target)?, args).await })

@@ -1,17 +1,27 @@
 //! `clover admin report` and `topology`: room, blocks and data servers.
 
-use super::{group::show, servers::Servers};
+use super::{
+    data_servers::source,
+    group::show,
+    servers::{Servers, active_address},
+};
 use crate::table;
 use anyhow::bail;
 use client::{AdminState, DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
 use datad::metrics::FULL_BELOW_BYTES;
 use jiff::Timestamp;
-use proto::clover::admin::{GetGroupResponseProto, SlowDiskProto, SlowServerProto};
+use proto::clover::admin::{
+    GetDataServerOrdersRequestProto, GetDataServerOrdersResponseProto, GetGroupResponseProto,
+    OrderedServerProto, SlowDiskProto, SlowServerProto,
+};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
 /// HDFS's value, for servers that do not tell theirs.
 const STALE_AFTER_MS: u64 = 30_000;
+
+/// Orders for data servers are told from memory.
+const ORDERS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Show room, blocks and data servers.
 #[derive(Debug, clap::Args)]
@@ -42,6 +52,9 @@ struct Facts {
     stats: FsStats,
     is_safe_mode: bool,
     servers: Vec<DataServer>,
+    /// The orders that take data servers out of service, as the group's active has them. None from an HDFS, from an older release, and for a user who is
+    /// no superuser.
+    orders: Vec<OrderedServerProto>,
     volumes: BTreeMap<String, Vec<Volume>>,
 }
 
@@ -75,7 +88,11 @@ pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow:
     if args.live != args.dead {
         servers.retain(|server| server.is_alive == args.live);
     }
-    let facts = Facts { group, stats, is_safe_mode, servers, volumes };
+    let orders = match group.as_ref().and_then(active_address) {
+        Some(address) => orders(members, &address).await,
+        None => Vec::new(),
+    };
+    let facts = Facts { group, stats, is_safe_mode, servers, orders, volumes };
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&as_json(&facts))?),
         false => print!("{}", as_text(&facts)),
@@ -83,7 +100,27 @@ pub async fn report(members: &Servers, fs: &FileSystem, args: Report) -> anyhow:
     Ok(ExitCode::SUCCESS)
 }
 
+async fn orders(members: &Servers, active: &str) -> Vec<OrderedServerProto> {
+    let request = GetDataServerOrdersRequestProto {};
+    let told = members.ask(active, "getDataServerOrders", &request, ORDERS_PATIENCE).await;
+    told.map_or(Vec::new(), |told: GetDataServerOrdersResponseProto| told.servers)
+}
+
 impl Facts {
+    /// Where the orders come from that take the server out of service.
+    fn sources(&self, server: &DataServer) -> Vec<&'static str> {
+        let order = self.orders.iter().find(|order| order.address == server.address);
+        order.map_or(Vec::new(), source::words)
+    }
+
+    /// For people: where the order stands. Empty where it is not known.
+    fn by(&self, server: &DataServer) -> String {
+        match &self.sources(server)[..] {
+            [] => String::new(),
+            sources => format!(" It is ordered in the {}.", sources.join(" and in the ")),
+        }
+    }
+
     fn now_ms(&self) -> u64 {
         // The metadata server has noted by its own clock when it heard each data server, so its clock is asked.
         let theirs = self.group.as_ref().and_then(|group| group.now_ms);
@@ -203,6 +240,7 @@ fn server_json(facts: &Facts, server: &DataServer) -> Value {
         "slow_disks": facts.slow_disks(server).map(|disk| json!({
             "path": disk.path, "metadata_ms": disk.metadata_ms, "read_ms": disk.read_ms, "write_ms": disk.write_ms,
         })).collect::<Vec<_>>(),
+        "order_sources": facts.sources(server),
         "silent_ms": facts.silent_ms(server),
         "volumes": volumes,
         "uuid": server.uuid,
@@ -263,18 +301,18 @@ fn as_text(facts: &Facts) -> String {
         text += &format!("{gone} of {} data servers are dead.\n", servers.len());
     }
     for server in servers {
-        let (address, count) = (&server.address, facts.blocks_in_need(server));
+        let (address, count, by) = (&server.address, facts.blocks_in_need(server), facts.by(server));
         match server.admin_state {
             AdminState::DecommissionInProgress | AdminState::EnteringMaintenance if count > 0 => {
                 text += &format!(
-                    "{address} is to leave service: {count} blocks need it until others have them.\n"
+                    "{address} is to leave service: {count} blocks need it until others have them.{by}\n"
                 );
             }
             AdminState::DecommissionInProgress | AdminState::EnteringMaintenance => {
-                text += &format!("{address} is to leave service: its blocks are being looked at.\n");
+                text += &format!("{address} is to leave service: its blocks are being looked at.{by}\n");
             }
             AdminState::Decommissioned | AdminState::InMaintenance if server.is_alive => {
-                text += &format!("{address} may be switched off: no block needs it.\n");
+                text += &format!("{address} may be switched off: no block needs it.{by}\n");
             }
             _ => {}
         }
@@ -426,7 +464,14 @@ mod tests {
             ..GetGroupResponseProto::default()
         };
         let stats = FsStats { missing_blocks: 3, ..FsStats::default() };
-        Facts { group: Some(group), stats, is_safe_mode, servers, volumes: BTreeMap::new() }
+        Facts {
+            group: Some(group),
+            stats,
+            is_safe_mode,
+            servers,
+            orders: Vec::new(),
+            volumes: BTreeMap::new(),
+        }
     }
 
     #[test]
@@ -488,6 +533,22 @@ mod tests {
             (&told["slow"]["reporters"], &told["slow_disks"][0]["read_ms"]),
             (&json!(3), &json!(90.0))
         );
+    }
+
+    #[test]
+    fn a_server_that_leaves_is_told_with_the_source_of_its_order() {
+        let leaving = DataServer { admin_state: AdminState::Decommissioned, ..server(1, "/r1", true) };
+        let mut facts = facts(false, vec![leaving]);
+        assert!(as_text(&facts).contains("10.0.0.1:9866 may be switched off: no block needs it."));
+        facts.orders.push(OrderedServerProto {
+            address: "10.0.0.1:9866".into(),
+            journal: Some(1),
+            files: Some(2),
+            ..OrderedServerProto::default()
+        });
+        let text = as_text(&facts);
+        assert!(text.contains("no block needs it. It is ordered in the journal and in the files."), "{text}");
+        assert_eq!(as_json(&facts)["data_servers"][0]["order_sources"], json!(["journal", "files"]));
     }
 
     #[test]

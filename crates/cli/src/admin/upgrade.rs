@@ -455,8 +455,8 @@ mod tests {
         assert!(text.contains("`clover admin upgrade finalize` makes it final"), "{text}");
         let text = facts(all(), 2).text();
         assert!(text.contains("level 2") && text.contains("No upgrade is under way."), "{text}");
-        let later = facts(vec![member(1, RoleProto::Active, Some("0.9.0"), Some(5))], 4).text();
-        assert!(later.contains("Level 5: release") && later.contains("does not know it"), "{later}");
+        let later = facts(vec![member(1, RoleProto::Active, Some("0.9.0"), Some(6))], 5).text();
+        assert!(later.contains("Level 6: release") && later.contains("does not know it"), "{later}");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! Every member takes every question and every order. An order that only the active can carry out is passed on to it
 //! once: unlike a client's call it is not repeated, since there is no retry cache for it. An order wants a proof that
-//! the cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing.
+//! the cluster's secret is known ([`proof`]): some of them lose data, and a user's name proves nothing. Only orders for data servers do without
+//! one: they lose nothing, and are for superusers, as in HDFS.
 
+mod data_server_orders;
 mod deletions;
 mod groups;
 mod namespace_groups;
@@ -34,6 +36,8 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         "getDirectoryLog" => groups::show(core, call, reply),
         "getGroups" => namespace_groups::list(core, call, reply),
         "getHome" => namespace_groups::home(core, call, reply),
+        "orderDataServer" => data_server_orders::order(core, call, reply),
+        "getDataServerOrders" => data_server_orders::list(core, call, reply),
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
             let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);

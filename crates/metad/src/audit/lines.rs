@@ -31,6 +31,19 @@ pub fn watch_read(core: &Arc<Core>, call: &Call, reply: Replier, read: &impl Rea
     }
 }
 
+/// Has the answer to an operator's order written down, likewise: the data server that it is about stands where calls have their path, and what is
+/// ordered where some have a second one.
+pub fn watch_order(core: &Arc<Core>, call: &Call, reply: Replier, server: &str, order: &str) -> Replier {
+    let line = Audited {
+        command: call.method.into(),
+        source: Some(server.to_owned()),
+        destination: Some(order.to_owned()),
+        shows: Shows::Nothing,
+        verdict: Verdict::Allowed,
+    };
+    watched(core, call, reply, vec![line])
+}
+
 fn watched(core: &Arc<Core>, call: &Call, reply: Replier, lines: Vec<Audited>) -> Replier {
     if lines.is_empty() {
         return reply;

@@ -8,7 +8,7 @@ use super::{
 pub use super::{
     elsewhere::{hand_over, refuse, repeat},
     safe_mode::{refuse_in_safe_mode, refuse_unknown_places},
-    steps::{remembered, run},
+    steps::{fingerprint, remembered, run},
     turns::{admit, after_commit},
 };
 use crate::{

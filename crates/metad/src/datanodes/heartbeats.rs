@@ -51,7 +51,7 @@ impl DatanodeSide {
         self.check_admission(call.peer.ip(), &registration)?;
         let session = self.new_session();
         let named = known.host_name.clone();
-        let order = orders::order_for(&self.core, call.peer.ip(), known.transfer_port.into());
+        let order = orders::order_for(&self.core, call.peer.ip(), known.transfer_port);
         let server = self
             .change(|map, now| map.register(known, session, now))
             .map_err(|error| FsError::Io(error.to_string()))?;

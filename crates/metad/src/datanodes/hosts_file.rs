@@ -71,7 +71,7 @@ fn parse_words(text: &str) -> io::Result<Vec<Listed>> {
 }
 
 /// The host and the port of a word. An IPv6 address with a port stands in brackets.
-fn split(word: &str) -> (&str, Option<u32>) {
+pub fn split(word: &str) -> (&str, Option<u32>) {
     if word.parse::<IpAddr>().is_ok() {
         return (word, None);
     }

@@ -6,7 +6,7 @@
 mod admission;
 mod block_list;
 mod heartbeats;
-mod hosts_file;
+pub mod hosts_file;
 mod identity;
 mod monitor;
 pub mod orders;

@@ -2,8 +2,9 @@
 //! mode, and sweeping.
 
 use super::{DatanodeSide, orders};
-use crate::satisfier::Satisfier;
+use crate::{partition::server_orders, satisfier::Satisfier};
 use env::pulse;
+use namespace::server_orders::ServerOrders;
 use parking_lot::{Condvar, Mutex};
 use std::{sync::Arc, time::Duration};
 
@@ -50,11 +51,13 @@ impl Bell {
 }
 
 /// Copies go where their file's storage policy wants them; the tree is only held where there are policies.
-fn tick(side: &Arc<DatanodeSide>) {
-    if side.core.admission.takes_servers_out() {
-        // A maintenance may have come to its end.
+fn tick(side: &Arc<DatanodeSide>, given: &mut ServerOrders) {
+    let ordered = server_orders::of_the_journal(&side.core.partition);
+    // Also where nothing has changed: a maintenance may have come to its end.
+    if side.core.admission.takes_servers_out() || !ordered.is_empty() || !ordered.is_same(given) {
         orders::give_all(&side.core);
     }
+    *given = ordered;
     let tree = side.core.partition.tree();
     let has_policies = tree.namespace.has_storage_policies();
     let tree = has_policies.then_some(tree);
@@ -68,6 +71,7 @@ fn tick(side: &Arc<DatanodeSide>) {
 pub fn run(side: &Arc<DatanodeSide>) {
     let mut last_tick = side.core.moment();
     let mut satisfier = Satisfier::default();
+    let mut given = ServerOrders::default();
     let _watched = side.core.threads.helpers.begin("meta-datanodes");
     while !side.bell.is_stopped() {
         side.bell.wait();
@@ -76,7 +80,7 @@ pub fn run(side: &Arc<DatanodeSide>) {
         if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
             last_tick = now;
             satisfier.look(&side.core.partition);
-            tick(side);
+            tick(side, &mut given);
         }
         while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {
             pulse::step();

@@ -1,25 +1,83 @@
 //! An operator's orders for data servers, and an operator's word on their racks, on the way to the block map.
+//!
+//! Orders come from two places: the files of this member, and the journal, which all members have. A server is out of service if either says so,
+//! and for good if either says that.
 
-use crate::core::Core;
+use crate::{
+    core::Core,
+    partition::server_orders::{of_the_journal, order_of, place_of},
+};
 use ::blocks::{AdminOrder, DataServer, ServerFilter};
-use std::net::IpAddr;
+use base::Timestamp;
+use namespace::server_orders::{ServerOrder, ServerOrders, place};
+use std::net::{IpAddr, SocketAddr};
+
+/// The orders for one data server, by where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    pub files: AdminOrder,
+    pub journal: AdminOrder,
+}
+
+impl Sources {
+    /// The order that holds.
+    pub fn joined(self) -> AdminOrder {
+        let either = |order| self.files == order || self.journal == order;
+        match () {
+            () if either(AdminOrder::Decommission) => AdminOrder::Decommission,
+            () if either(AdminOrder::Maintenance) => AdminOrder::Maintenance,
+            () => AdminOrder::InService,
+        }
+    }
+}
+
+/// The orders that hold at one moment.
+pub struct Orders<'a> {
+    core: &'a Core,
+    journal: ServerOrders,
+    now: Timestamp,
+}
+
+impl<'a> Orders<'a> {
+    pub fn now(core: &'a Core) -> Self {
+        let journal = of_the_journal(&core.partition);
+        Self { core, journal, now: core.env.clock.timestamp() }
+    }
+
+    pub fn sources(&self, server: SocketAddr) -> Sources {
+        let files = self.core.admission.order_for(server.ip(), server.port().into(), self.now);
+        let leave = self.journal.get(server).map(|order| order.leave);
+        Sources { files, journal: order_of(leave, self.now) }
+    }
+}
 
 /// The order of an operator for the data server that speaks from `ip` and takes data at `port`.
-pub fn order_for(core: &Core, ip: IpAddr, port: u32) -> AdminOrder {
-    core.admission.order_for(ip, port, core.env.clock.timestamp())
+pub fn order_for(core: &Core, ip: IpAddr, port: u16) -> AdminOrder {
+    Orders::now(core).sources(place(ip, port)).joined()
 }
 
 /// Gives all data servers, dead ones included, the orders that hold now.
 pub fn give_all(core: &Core) {
     let servers = core.partition.blocks.lock().servers(ServerFilter::All);
+    let orders = Orders::now(core);
     for server in servers {
-        let registration = &server.registration;
-        let Ok(ip) = registration.ip.parse() else { continue };
-        let order = order_for(core, ip, registration.transfer_port.into());
+        let Some(place) = place_of(&server) else { continue };
+        let order = orders.sources(place).joined();
         // The map is locked for those few only that have to change.
         if !order.is_obeyed_in(server.admin_state) {
             give(core, &server, order);
         }
+    }
+}
+
+/// The journal has this order for a data server from now on. It looks at no tree, which may be locked.
+pub fn give_one(core: &Core, server: SocketAddr, order: Option<&ServerOrder>) {
+    let now = core.env.clock.timestamp();
+    let files = core.admission.order_for(server.ip(), server.port().into(), now);
+    let order = Sources { files, journal: order_of(order.map(|order| order.leave), now) }.joined();
+    let servers = core.partition.blocks.lock().servers(ServerFilter::All);
+    for known in servers.iter().filter(|known| place_of(known) == Some(server)) {
+        give(core, known, order);
     }
 }
 
@@ -41,5 +99,36 @@ pub fn give(core: &Core, server: &DataServer, order: AdminOrder) {
             AdminOrder::Maintenance => "data server is to be in maintenance",
         };
         tracing::info!(server = server.registration.transfer_address(), "{what}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use namespace::server_orders::Leave;
+
+    #[test]
+    fn either_source_takes_a_server_out_and_for_good_is_stronger() {
+        use AdminOrder::{Decommission, InService, Maintenance};
+        for (one, other, joined) in [
+            (InService, InService, InService),
+            (InService, Maintenance, Maintenance),
+            (InService, Decommission, Decommission),
+            (Maintenance, Maintenance, Maintenance),
+            (Maintenance, Decommission, Decommission),
+        ] {
+            assert_eq!(Sources { files: one, journal: other }.joined(), joined);
+            assert_eq!(Sources { files: other, journal: one }.joined(), joined);
+        }
+    }
+
+    #[test]
+    fn an_order_of_the_journal_ends_at_its_time() {
+        let at = Timestamp::from_ms;
+        let until = Some(Leave::Maintenance { until: Some(at(50)) });
+        assert_eq!(order_of(until, at(49)), AdminOrder::Maintenance);
+        assert_eq!(order_of(until, at(50)), AdminOrder::InService);
+        assert_eq!(order_of(Some(Leave::Decommission), at(50)), AdminOrder::Decommission);
+        assert_eq!(order_of(None, at(50)), AdminOrder::InService);
     }
 }

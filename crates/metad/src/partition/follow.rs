@@ -1,6 +1,6 @@
 //! Applies the group's decisions to the namespace: on a standby, and the entries that a new active has inherited.
 
-use super::{Partition, turn::TURN_NS_MAX};
+use super::{Partition, server_orders, turn::TURN_NS_MAX};
 use crate::{
     directories,
     member::Followed,
@@ -130,6 +130,7 @@ fn take_over(partition: &Partition, epoch: Epoch) {
     let now = partition.moment();
     *partition.renewals.lock() = Renewals::new(now);
     begin_directories(partition, epoch);
+    server_orders::take_out(partition);
     partition.blocks.lock().set_commanding(Some(epoch), now);
 }
 

@@ -15,6 +15,7 @@ mod follow;
 pub mod leading;
 pub mod parked;
 pub mod queue;
+pub mod server_orders;
 pub mod turn;
 pub mod upgrade;
 mod writer;

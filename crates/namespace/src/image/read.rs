@@ -239,6 +239,7 @@ impl Image<'_> {
                 byte if byte == Section::DirectoryLog as u8 => self.directory_log()?,
                 byte if byte == Section::Exports as u8 => self.exports()?,
                 byte if byte == Section::Shares as u8 => self.shares()?,
+                byte if byte == Section::ServerOrders as u8 => self.server_orders()?,
                 byte if byte == Section::End as u8 => return self.end(),
                 byte => return Err(self.malformed(format!("section {byte} is not known"))),
             }

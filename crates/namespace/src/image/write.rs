@@ -2,7 +2,7 @@
 
 use super::{
     DIRECTORY_LOG, DIRECTORY_LOG_PLACE, EXPORTS_VERSION, FLAG_DIRECTORY, FLAG_OPEN, HAS_SOURCE,
-    LEVEL_VERSION, MAGIC, SHARES_VERSION, Section, UNKNOWN_VERSION, VERSION,
+    LEVEL_VERSION, MAGIC, SERVER_ORDERS_VERSION, SHARES_VERSION, Section, UNKNOWN_VERSION, VERSION,
 };
 use crate::{
     codec::{Field, Writer},
@@ -81,6 +81,7 @@ pub(super) fn write(tree: &Tree, sink: Sink<'_>) -> io::Result<()> {
     image.directory_log()?;
     image.exports()?;
     image.shares()?;
+    image.server_orders()?;
     image.out().byte(Section::End as u8);
     let digest = tree.digest();
     image.buffer.extend_from_slice(&digest.to_le_bytes());
@@ -144,6 +145,26 @@ impl Image<'_> {
         for number in [level.since.epoch.0, level.since.sn.0, level.at.ms] {
             out.number(number);
         }
+    }
+
+    fn server_orders(&mut self) -> io::Result<()> {
+        let orders = &self.tree.server_orders;
+        if orders.is_empty() {
+            return Ok(());
+        }
+        let mut out = Writer(&mut self.buffer);
+        out.byte(Section::ServerOrders as u8);
+        out.byte(SERVER_ORDERS_VERSION);
+        out.number(orders.len() as u64);
+        let mut bytes = Vec::new();
+        for (server, order) in orders.iter() {
+            bytes.clear();
+            server.encode(&mut Writer(&mut bytes));
+            order.encode(&mut Writer(&mut bytes));
+            self.out().bytes(&bytes);
+            self.flush_full()?;
+        }
+        Ok(())
     }
 
     fn directory_log(&mut self) -> io::Result<()> {
