@@ -14,7 +14,7 @@ mod recovery;
 mod reports;
 pub mod wire;
 
-pub use admission::Admission;
+pub use admission::{Admission, Expected};
 
 use crate::{client_protocol::completes, core::Core, partition::Partition};
 use ::blocks::{BlockMap, Events, HeldBack, ServerError};
