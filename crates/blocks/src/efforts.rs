@@ -49,6 +49,8 @@ pub struct Effort {
     pub within: Vec<(u32, Moment)>,
     /// Places that a replica was to leave, and has not left.
     pub in_vain: Vec<u32>,
+    /// Newcomers that were to receive a copy. One that swallows it is not sent it again.
+    pub tried: Vec<u32>,
 }
 
 impl Satisfying {
@@ -61,6 +63,7 @@ impl Satisfying {
             looks_without_place: 0,
             within: Vec::new(),
             in_vain: Vec::new(),
+            tried: Vec::new(),
         });
     }
 

@@ -180,12 +180,23 @@ impl BlockMap {
         }
     }
 
-    /// A client has finished a block with these servers, and they have reported it: they are no newcomers.
+    /// A client has finished a block with these servers, and they have reported it: they are no newcomers. Each may have put it on
+    /// another disk than was planned.
     pub(crate) fn pass_pipeline(&mut self, slot: u32, targets: &[u32]) {
-        for place in targets {
-            if self.arena.holds(slot, *place) && self.storages.is_live(*place) {
-                self.pass(self.storages.get(*place).server);
-            }
+        let id = self.arena.record(slot).id();
+        let of_pipeline = |server: &u32| {
+            targets
+                .iter()
+                .any(|place| self.storages.is_live(*place) && self.storages.get(*place).server == *server)
+        };
+        let places = self.arena.places(slot);
+        let good = places
+            .iter()
+            .filter(|place| self.storages.is_live(*place) && !self.redundancy.corrupt.contains(id, *place));
+        let servers: Vec<u32> =
+            good.map(|place| self.storages.get(place).server).filter(of_pipeline).collect();
+        for server in servers {
+            self.pass(server);
         }
     }
 

@@ -135,12 +135,15 @@ impl BlockMap {
         }
     }
 
-    /// `host:port` or `ip:port`.
+    /// `host:port` or `ip:port`. Without a port, or where no data server of the host has it, one of the host's is meant, as in HDFS.
     fn server_named(&self, name: &str) -> Option<u32> {
-        let (host, port) = name.rsplit_once(':')?;
-        let port: u16 = port.parse().ok()?;
-        let is_meant = |index: &&u32| self.servers.get(**index).face.registration.transfer_port == port;
-        self.servers.on_host(host).iter().find(is_meant).copied()
+        let (host, port) = name.rsplit_once(':').unwrap_or((name, ""));
+        let on_host = self.servers.on_host(host);
+        let is_meant = |index: &&u32| {
+            let its = self.servers.get(**index).face.registration.transfer_port;
+            port.parse() == Ok(its)
+        };
+        on_host.iter().find(is_meant).or(on_host.first()).copied()
     }
 
     /// Indices of storages for new replicas, at most as many as wished for.

@@ -164,7 +164,14 @@ impl BlockMap {
             return Outcome::UnderWay;
         }
         let Some(source) = self.source(slot) else { return Outcome::UnderWay };
-        let Some(target) = self.better_place(slot, &lack, policy, now) else { return Outcome::NoPlace };
+        effort.tried.retain(|server| self.is_newcomer(*server));
+        let Some(target) = self.better_place(slot, &lack, &effort.tried, policy, now) else {
+            return Outcome::NoPlace;
+        };
+        let server = self.storages.get(target).server;
+        if self.is_newcomer(server) {
+            effort.tried.push(server);
+        }
         *budget -= 1;
         self.satisfying.counts.orders += 1;
         self.give_order(id, source, vec![target], now);
@@ -227,12 +234,17 @@ impl BlockMap {
         }
     }
 
-    /// A storage of a missing medium on a server that has no replica. With a replica there and one less on an unwanted medium, the
+    fn is_newcomer(&self, server: u32) -> bool {
+        self.servers.get(server).trial != Trial::Passed
+    }
+
+    /// A storage of a missing medium on a server that has no replica, and was not tried. With a replica there and one less on an unwanted medium, the
     /// block is still on two racks, if it has to be.
     fn better_place(
         &mut self,
         slot: u32,
         lack: &Lack,
+        tried: &[u32],
         policy: &'static StoragePolicy,
         now: Moment,
     ) -> Option<u32> {
@@ -241,6 +253,7 @@ impl BlockMap {
         let held = held.iter().filter(|place| self.storages.is_live(*place));
         let mut excluded: Vec<u32> = held.map(|place| self.storages.get(place).server).collect();
         excluded.extend(self.newcomers.awaits_sample(id));
+        excluded.extend(tried);
         let goes = *lack.movable.first()?;
         let existing = lack.held.iter().copied().filter(|place| *place != goes).collect();
         let wish = Wish {

@@ -23,6 +23,7 @@ mod random;
 mod random_orders;
 mod reconsidered;
 mod satisfying;
+mod satisfying_attacked;
 mod slow;
 mod spread;
 mod spread_attacked;

@@ -322,6 +322,45 @@ async fn only_data_servers_that_the_list_names_take_part() {
     story.stop().await;
 }
 
+/// The addresses in a report of data servers, in order.
+async fn told(story: &Story, kind: p::DatanodeReportTypeProto) -> Vec<String> {
+    let request = p::GetDatanodeReportRequestProto { r#type: kind as i32 };
+    let answer: p::GetDatanodeReportResponseProto =
+        story.files.call("getDatanodeReport", &request).await.unwrap();
+    let mut names: Vec<_> =
+        answer.di.iter().map(|it| format!("{}:{}", it.id.ip_addr, it.id.xfer_port)).collect();
+    names.sort();
+    names
+}
+
+/// Servers that the list names and that do not run are told among the dead ones, with their names.
+#[tokio::test(flavor = "multi_thread")]
+async fn listed_data_servers_that_were_not_heard_of_are_dead() {
+    let mut cluster = Plan::alone().made();
+    let list = cluster.beside("hosts");
+    std::fs::write(&list, "127.0.0.1:9866 127.0.30.1 127.0.30.2:7\n").unwrap();
+    let known = list.clone();
+    cluster.adjust(move |_, config| config.data_servers_file = Some(list.clone()));
+    cluster.restart(1).await;
+    let story = Story::of(cluster).await;
+    story.registered().await;
+    let (live, dead) = (p::DatanodeReportTypeProto::Live, p::DatanodeReportTypeProto::Dead);
+    let (all, leaving) = (p::DatanodeReportTypeProto::All, p::DatanodeReportTypeProto::Decommissioning);
+    let missing = ["127.0.30.1:9866", "127.0.30.2:7"];
+    assert_eq!(told(&story, live).await, ["127.0.0.1:9866"]);
+    assert_eq!(told(&story, dead).await, missing);
+    assert_eq!(told(&story, all).await, ["127.0.0.1:9866", missing[0], missing[1]]);
+    assert!(told(&story, leaving).await.is_empty());
+
+    // What is not named any more is not told of either.
+    std::fs::write(&known, "127.0.30.1\n").unwrap();
+    let _: p::RefreshNodesResponseProto =
+        story.files.call("refreshNodes", &p::RefreshNodesRequestProto {}).await.unwrap();
+    assert!(told(&story, live).await.is_empty());
+    assert_eq!(told(&story, all).await, ["127.0.30.1:9866"]);
+    story.stop().await;
+}
+
 /// The lines of `dfsadmin -metasave`, with the address of the one data server and its times taken out.
 async fn meta_saved(story: &Story, name: &str) -> Vec<String> {
     let request = p::MetaSaveRequestProto { filename: name.into() };

@@ -25,7 +25,8 @@ import org.apache.hadoop.security.Groups;
  * <ul>
  *   <li>{@code lay-out DATA-SERVERS RACKS STORAGES [KEY=VALUE …]}: a new cluster in the place of the last one
  *   <li>{@code restart [KEY=VALUE …]}: the NameNode alone, with these keys
- *   <li>{@code stop-metadata}, {@code stop-data N}, {@code start-data N}, {@code add-data}
+ *   <li>{@code stop-metadata}, {@code stop-data N}, {@code start-data N}, {@code add-data RACK STORAGES}
+ *   <li>{@code refresh-nodes}: the lists of DataNodes are read again
  *   <li>{@code data}: of each DataNode the port and the directories
  * </ul>
  */
@@ -80,6 +81,8 @@ public class Hadoop {
         cluster.restartNameNode(0, false);
       }
       case "stop-metadata" -> cluster.shutdownNameNode(0);
+      case "refresh-nodes" ->
+          cluster.getNamesystem().getBlockManager().getDatanodeManager().refreshNodes(cluster.getConfiguration(0));
       case "stop-data" -> {
         int number = Integer.parseInt(words[1]);
         stopped[number] = cluster.stopDataNode(indexOf(number));
@@ -90,7 +93,10 @@ public class Hadoop {
         stopped[number] = null;
       }
       case "add-data" -> {
-        cluster.startDataNodes(cluster.getConfiguration(0), 1, true, null, null);
+        StorageType[][] types = {media(words[2])};
+        String[] racks = words[1].isEmpty() ? null : new String[] {words[1]};
+        cluster.startDataNodes(
+            cluster.getConfiguration(0), 1, types, true, null, racks, null, null, null, false, false, false, null, null, null);
         DataNode added = cluster.getDataNodes().get(cluster.getDataNodes().size() - 1);
         uuids.add(added.getDatanodeUuid());
         stopped = Arrays.copyOf(stopped, uuids.size());
@@ -118,7 +124,7 @@ public class Hadoop {
     if (count > 0) {
       StorageType[][] types =
           Arrays.stream(storages.split(";"))
-              .map(one -> Arrays.stream(one.split(",")).map(StorageType::valueOf).toArray(StorageType[]::new))
+              .map(Hadoop::media)
               .toArray(StorageType[][]::new);
       builder.storagesPerDatanode(types[0].length).storageTypes(types);
     }
@@ -133,6 +139,10 @@ public class Hadoop {
       uuids.add(node.getDatanodeUuid());
     }
     stopped = new DataNodeProperties[count];
+  }
+
+  private static StorageType[] media(String names) {
+    return Arrays.stream(names.split(",")).map(StorageType::valueOf).toArray(StorageType[]::new);
   }
 
   /** What an earlier order has set and this one does not is as ever again. */

@@ -4,15 +4,20 @@ import os
 import shutil
 from dataclasses import replace
 
+from harness.clients import call
 from harness.cluster import CloverCluster, free_port, toml
 from harness.groups import Groups
 
-from .layout import KEYS, Layout
+from .layout import DATA_KEYS, KEYS, Layout
 
 # Hadoop's tests make blocks of 1 KiB, and some smaller ones.
 MIN_BLOCK_SIZE = "dfs.namenode.fs-limits.min-block-size"
 # The least that Clover takes, where tests set less; milliseconds for the last two.
 LEAST = {MIN_BLOCK_SIZE: 1, "dfs.namenode.heartbeat.recheck-interval": 10, "dfs.namenode.stale.datanode.interval": 10}
+
+# Racks of data servers that a test starts later; the list of racks is read at the start alone.
+RACKS = ("/rack0", "/rack1", "/rack2", "/rack3", "/rack4", "/rack5", "/r0", "/r1", "/r2", "/r3", "/d1/r1", "/d1/r2")
+RACKED_MAX = 16
 
 ASK = """\
 #!/bin/bash
@@ -61,9 +66,9 @@ class JudgedClover(CloverCluster):
     def write_metadata(self, name, **keys):
         path = self.directory / f"{name}.toml"
         toml(path, name_dir=self.directory / name, groups_kept_ms=0, **keys)
-        if self.layout.racks:
-            racks = "".join(f'"{self.host(number)}" = "{rack}"\n' for number, rack in enumerate(self.layout.racks))
-            path.write_text(path.read_text() + "[racks]\n" + racks)
+        racks = {*RACKS, *filter(None, self.layout.racks)}
+        lines = [f'"{host_of(number, rack)}" = "{rack}"\n' for number in range(RACKED_MAX) for rack in sorted(racks)]
+        path.write_text(path.read_text() + "[racks]\n" + "".join(lines))
 
     def configure_data(self, number):
         toml(
@@ -80,17 +85,21 @@ class JudgedClover(CloverCluster):
     def spawn(self, name, *arguments):
         """With the keys that the test has set."""
         keys = {"dfs.heartbeat.interval": self.layout.keys.get("dfs.heartbeat.interval", "1")}
+        known = KEYS if is_metadata(name) else DATA_KEYS
+        keys.update((key, value) for key, value in self.layout.keys.items() if key in known)
         if is_metadata(name):
+            # As Hadoop's MiniDFSCluster has it.
+            keys = {"dfs.replication": str(max(1, min(3, self.layout.data_servers))), **keys}
             keys = {MIN_BLOCK_SIZE: "1", "dfs.namenode.safemode.extension": "0", **keys}
-            keys.update((key, value) for key, value in self.layout.keys.items() if key in KEYS)
             for key, least in LEAST.items():
                 if key in keys:
                     keys[key] = str(max(int(keys[key]), least))
         super().spawn(name, *arguments, *(word for pair in keys.items() for word in ("--set", "=".join(pair))))
 
     def host(self, number):
-        """Racks are told by host, so that there each data server needs one of its own."""
-        return f"server-{number}" if self.layout.racks else ""
+        """Racks are told by host, so that a data server on a rack needs one of its own."""
+        rack = self.layout.racks[number] if number < len(self.layout.racks) else ""
+        return host_of(number, rack) if rack else ""
 
     def places(self, number):
         return [self.directory / f"data-{number}" / str(index) for index, _ in enumerate(self.layout.media(number))]
@@ -116,7 +125,7 @@ class JudgedClover(CloverCluster):
     def restart_metadata(self, keys=None):
         self.stop_metadata()
         if keys is not None:
-            self.layout = Layout(self.layout.data_servers, self.layout.racks, self.layout.storages, keys)
+            self.layout = replace(self.layout, keys=keys)
         self.start_metadata()
 
     def stop_metadata(self):
@@ -131,12 +140,15 @@ class JudgedClover(CloverCluster):
         self.stopped.discard(number)
         self.start_data_server(number)
 
-    def add_data(self):
+    def add_data(self, rack, media):
         number = len(self.transfer_ports)
-        self.layout = replace(self.layout, data_servers=number + 1)
+        self.layout = self.layout.with_server(rack, media)
         self.transfer_ports.append(free_port())
         self.configure_data(number)
         self.start_data_server(number)
+
+    def refresh_nodes(self):
+        call([self.clover, "admin", "refresh-nodes", "--fs", self.uri])
 
     def end(self, name):
         process = self.processes.pop(name)
@@ -154,6 +166,10 @@ class JudgedGroups(Groups, JudgedClover):
         for member in self.members:
             http = self.http if member == self.door else "127.0.0.1:0"
             self.write_metadata(member.name, http_address=http, **self.membership(member))
+
+
+def host_of(number, rack):
+    return f"server-{number}{rack.replace('/', '-')}"
 
 
 def is_metadata(name):

@@ -45,7 +45,9 @@ def obey(cluster, verb, *words):
         case "start-data":
             cluster.start_data(int(words[0]))
         case "add-data":
-            cluster.add_data()
+            cluster.add_data(words[0], tuple(words[1].split(",")))
+        case "refresh-nodes":
+            cluster.refresh_nodes()
         case "data":
             # Port and directories of each data server.
             return "done\t" + "\t".join(f"{port}:{':'.join(map(str, places))}" for port, places in cluster.data())

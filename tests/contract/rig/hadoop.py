@@ -91,7 +91,7 @@ class HadoopCluster:
 
     def restart_metadata(self, keys=None):
         if keys is not None:
-            self.layout = Layout(self.layout.data_servers, self.layout.racks, self.layout.storages, keys)
+            self.layout = replace(self.layout, keys=keys)
         self.has_metadata = True
         self.order("restart", *self.all_keys(self.layout.keys))
 
@@ -107,9 +107,12 @@ class HadoopCluster:
         self.order("start-data", number)
         self.stopped.discard(number)
 
-    def add_data(self):
-        self.layout = replace(self.layout, data_servers=self.layout.data_servers + 1)
-        self.order("add-data")
+    def add_data(self, rack, media):
+        self.layout = self.layout.with_server(rack, media)
+        self.order("add-data", rack, ",".join(media))
+
+    def refresh_nodes(self):
+        self.order("refresh-nodes")
 
     def data(self):
         servers = [part.split(":") for part in self.order("data")]

@@ -12,7 +12,7 @@ from harness.clients import environment
 from harness.cluster import free_port
 
 from .control import Control
-from .layout import KEYS, THEIRS
+from .layout import DATA_KEYS, KEYS, THEIRS
 
 # The whole of it takes some ten minutes on two slow cores.
 TIMEOUT_S = 3600
@@ -101,7 +101,7 @@ class Judge:
             f"-Dclover.contract.http={cluster.http}",
             f"-Dclover.contract.control={port}",
             f"-Dclover.contract.groups={self.groups_port}",
-            f"-Dclover.contract.keys={','.join(KEYS + THEIRS)}",
+            f"-Dclover.contract.keys={','.join(KEYS + DATA_KEYS + THEIRS)}",
             # Those that share a JVM share a cluster as it is, too.
             f"-Dclover.contract.layouts={'true' if alone else 'false'}",
             *([f"-Dclover.contract.limit={ALONE_TEST_S}"] if alone else []),

@@ -1,6 +1,6 @@
 """What a test asks of the cluster that it "starts": how many data servers, their racks and media, and keys of the servers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # Hadoop's MiniDFSCluster gives each data server two directories.
 STORAGES = ("DISK", "DISK")
@@ -26,6 +26,12 @@ KEYS = (
     "dfs.namenode.snapshotdiff.listing.limit",
     "dfs.namenode.max.objects",
     "dfs.namenode.replication.min",
+    "dfs.namenode.replication.max-streams",
+    "dfs.namenode.replication.work.multiplier.per.iteration",
+    "dfs.namenode.maintenance.replication.min",
+    "dfs.hosts",
+    "dfs.hosts.exclude",
+    "dfs.storage.policy.satisfier.mode",
     "dfs.replication.max",
     "dfs.ls.limit",
     "dfs.namenode.accesstime.precision",
@@ -39,7 +45,17 @@ KEYS = (
     "fs.trash.interval",
 )
 
-# Those that Clover has nothing for; a test that needs one passes on Hadoop, and says so here.
+# Keys of data servers alone.
+DATA_KEYS = (
+    "dfs.blockreport.intervalMsec",
+    "dfs.datanode.balance.bandwidthPerSec",
+    "dfs.datanode.balance.max.concurrent.moves",
+    "dfs.datanode.directoryscan.interval",
+    "dfs.datanode.scan.period.hours",
+    "dfs.block.scanner.volume.bytes.per.second",
+)
+
+# Keys that Clover has nothing for; a test that needs one passes on Hadoop, and says so here.
 THEIRS = (
     "dfs.namenode.snapshot.capture.openfiles",
     "dfs.namenode.snapshot.skip.capture.accesstime-only-change",
@@ -58,6 +74,15 @@ THEIRS = (
     "dfs.content-summary.limit",
     "dfs.client.block.write.replace-datanode-on-failure.enable",
     "dfs.namenode.startup.delay.block.deletion.sec",
+    # A list of data servers in JSON is known by its first character there.
+    "dfs.namenode.hosts.provider.classname",
+    "dfs.namenode.decommission.interval.testing",
+    "dfs.namenode.decommission.monitor.class",
+    "dfs.namenode.redundancy.interval.seconds",
+    "dfs.namenode.redundancy.considerLoad",
+    "dfs.namenode.block-placement-policy.default.prefer-local-node",
+    "dfs.datanode.block-pinning.enabled",
+    "dfs.block.replicator.classname",
 )
 
 
@@ -86,8 +111,15 @@ class Layout:
         return layout
 
     def can_be_emptied(self):
-        """Not even the superuser empties a cluster with protected directories."""
-        return "fs.protected.directories" not in self.keys
+        """Not even the superuser empties a cluster with protected directories, and one with lists of data servers has read another test's."""
+        return not {"fs.protected.directories", "dfs.hosts"} & self.keys.keys()
+
+    def with_server(self, rack, media):
+        """One data server more; an empty rack where it has none."""
+        count = self.data_servers
+        racks = (*self.racks, *[""] * (count - len(self.racks)), rack) if self.racks or rack else ()
+        storages = (*(self.media(number) for number in range(count)), media)
+        return replace(self, data_servers=count + 1, racks=racks, storages=storages)
 
     def media(self, number):
         return self.storages[number] if number < len(self.storages) else STORAGES

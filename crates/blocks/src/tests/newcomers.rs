@@ -182,3 +182,28 @@ fn a_newcomer_without_candidates_is_not_on_trial_for_ever() {
     let nothing = [later, still_later].iter().all(|it| deletions(it).is_empty() && transfers(it).is_empty());
     assert!(!nothing, "it is never asked again, and what is too much never goes");
 }
+
+/// A data server chooses the disk itself: the plan names one of them, and a newcomer has shown what it stores on any.
+#[test]
+fn a_server_of_a_pipeline_is_known_whichever_of_its_disks_has_the_block() {
+    for late in [false, true] {
+        let mut cluster = Cluster::with_newcomers(config(), 3);
+        for server in 1..=3 {
+            cluster.beat_with(server, &two_storages(server));
+        }
+        let targets = [cluster.place(1), cluster.place(2)];
+        let under = BlockState::UnderConstruction;
+        cluster.map.add_block(block(1, 0), base::InodeId(16_386), 2, under, &targets, cluster.now);
+        cluster.tell(1, &[received(block(1, 5))]);
+        // It was not in the pipeline, but says that it has the block.
+        cluster.tell_of(3, SECOND, &[received(block(1, 5))]);
+        if !late {
+            cluster.tell_of(2, SECOND, &[received(block(1, 5))]);
+        }
+        cluster.map.commit(block(1, 5), cluster.now);
+        if late {
+            cluster.tell_of(2, SECOND, &[received(block(1, 5))]);
+        }
+        assert_eq!(cluster.map.take_events().passed, ["10.0.0.1:9866", "10.0.0.2:9866"], "late: {late}");
+    }
+}

@@ -72,6 +72,18 @@ fn excluded_servers_are_not_used_and_favoured_ones_are() {
     assert_eq!(targets, [4]);
 }
 
+/// As in HDFS: where no server has this port, or no port is said, one of the host's is meant.
+#[test]
+fn a_favoured_host_stands_for_a_server_on_it() {
+    let mut cluster = Cluster::with_servers(config(), 5);
+    for favoured in ["host5:9866", "10.0.0.5:9866", "host5", "10.0.0.5", "host5:1", "10.0.0.5:1", "host5:x"] {
+        for _ in 0..10 {
+            let placement = Placement { replication: 1, favoured: &[favoured], ..Placement::default() };
+            assert_eq!(choose(&mut cluster, placement), [5], "{favoured}");
+        }
+    }
+}
+
 #[test]
 fn an_additional_server_is_another_one() {
     let mut cluster = Cluster::with_servers(config(), 3);

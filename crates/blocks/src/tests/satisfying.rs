@@ -5,21 +5,23 @@ use crate::*;
 use StorageType::{Archive, Disk, Ssd};
 use base::{BlockId, Epoch, InodeId};
 
-const COLD: u8 = 2;
+pub(super) const COLD: u8 = 2;
 const WARM: u8 = 5;
 const HOT: u8 = 7;
 const ALL_SSD: u8 = 12;
 const FILE: InodeId = InodeId(77);
 
 /// Data servers with storages of some media. They carry out what they are ordered, and tell of it, unless a story says otherwise.
-struct Story {
-    cluster: Cluster,
-    servers: Vec<(u16, Vec<StorageType>)>,
-    policy: u8,
+pub(super) struct Story {
+    pub(super) cluster: Cluster,
+    pub(super) servers: Vec<(u16, Vec<StorageType>)>,
+    pub(super) policy: u8,
     /// Hadoop's data servers do not move a replica from one of their storages to another by an order.
     moves_within: bool,
     /// Media without room.
     full: Vec<StorageType>,
+    /// Servers that tell of nothing that they receive.
+    pub(super) absorbing: Vec<u16>,
 }
 
 fn storage_of(server: u16, medium: StorageType) -> String {
@@ -27,10 +29,17 @@ fn storage_of(server: u16, medium: StorageType) -> String {
 }
 
 impl Story {
-    fn new(config: Config, servers: &[(u16, &[StorageType])]) -> Self {
+    pub(super) fn new(config: Config, servers: &[(u16, &[StorageType])]) -> Self {
         let cluster = Cluster::with_servers(config, servers.len() as u16);
         let servers = servers.iter().map(|(server, media)| (*server, media.to_vec())).collect();
-        let mut story = Self { cluster, servers, policy: HOT, moves_within: true, full: Vec::new() };
+        let mut story = Self {
+            cluster,
+            servers,
+            policy: HOT,
+            moves_within: true,
+            full: Vec::new(),
+            absorbing: Vec::new(),
+        };
         for (server, media) in story.servers.clone() {
             story.beat(server);
             media.into_iter().for_each(|medium| story.report(server, medium, &[]));
@@ -44,7 +53,7 @@ impl Story {
         Self::new(config, &servers)
     }
 
-    fn report(&mut self, server: u16, medium: StorageType, rows: &[ReportedReplica]) {
+    pub(super) fn report(&mut self, server: u16, medium: StorageType, rows: &[ReportedReplica]) {
         let name = storage_of(server, medium);
         let report = |map: &mut BlockMap, by: ServerId<'_>, now| {
             let report = map.begin_report(by, &name, medium, 0, now)?;
@@ -55,7 +64,7 @@ impl Story {
         self.cluster.sweep();
     }
 
-    fn store(&mut self, id: u64, replication: u16, places: &[(u16, StorageType)]) {
+    pub(super) fn store(&mut self, id: u64, replication: u16, places: &[(u16, StorageType)]) {
         let map = &mut self.cluster.map;
         map.add_block(block(id, 5), FILE, replication, BlockState::Complete, &[], self.cluster.now);
         for (server, medium) in places {
@@ -71,7 +80,7 @@ impl Story {
         self.cluster.check();
     }
 
-    fn beat(&mut self, server: u16) -> Vec<Command> {
+    pub(super) fn beat(&mut self, server: u16) -> Vec<Command> {
         let heartbeat = self.heartbeat(server);
         self.cluster.speak(server, |map, by, now| map.heartbeat(by, &heartbeat, now)).unwrap()
     }
@@ -102,7 +111,7 @@ impl Story {
     }
 
     /// Time passes, and the servers do what they are told. Returns the copies and moves, as block, server and server.
-    fn pass(&mut self, rounds: usize) -> Vec<(u64, u16, u16)> {
+    pub(super) fn pass(&mut self, rounds: usize) -> Vec<(u64, u16, u16)> {
         let mut orders = Vec::new();
         for _ in 0..rounds {
             self.tick(1_000);
@@ -122,7 +131,7 @@ impl Story {
                     for target in targets {
                         let to: u16 = target.server.uuid().trim_start_matches("uuid-").parse().unwrap();
                         orders.push((block.id.0, server, to));
-                        if to != server || self.moves_within {
+                        if !self.absorbing.contains(&to) && (to != server || self.moves_within) {
                             self.tell(to, target.storage_type, received(block));
                         }
                     }
@@ -143,13 +152,13 @@ impl Story {
         }
     }
 
-    fn satisfy(&mut self, ids: &[u64]) {
+    pub(super) fn satisfy(&mut self, ids: &[u64]) {
         let ids: Vec<BlockId> = ids.iter().map(|id| BlockId(*id)).collect();
         self.cluster.map.satisfy(&ids, self.cluster.now);
     }
 
     /// The servers of all replicas, with their media, in order.
-    fn places(&self, id: u64) -> Vec<(u16, StorageType)> {
+    pub(super) fn places(&self, id: u64) -> Vec<(u16, StorageType)> {
         let Some(replicas) = self.cluster.map.replicas(BlockId(id)) else { return Vec::new() };
         let place = |at: &ReplicaPlace| {
             let server = at.location.server.uuid().trim_start_matches("uuid-").parse().unwrap();
@@ -166,7 +175,7 @@ impl Story {
         media
     }
 
-    fn outcome(&self) -> (usize, u64, u64) {
+    pub(super) fn outcome(&self) -> (usize, u64, u64) {
         let Satisfied { done, given_up, .. } = self.cluster.map.satisfied();
         (self.cluster.map.unsatisfied(), done, given_up)
     }

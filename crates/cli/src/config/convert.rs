@@ -6,6 +6,7 @@ use super::{
     in_order,
     key::{HadoopUnit, Key, Kind},
     place::is_host_port,
+    scans::{self, SCANS},
 };
 use client::Config;
 use serde_json::json;
@@ -18,14 +19,6 @@ const PEER_PORT: u16 = 8021;
 /// The keys that stand for a name service of Hadoop's.
 const GROUP_KEYS: &str =
     "member, members, the addresses and coordinator of clover meta, metadata_servers of clover data";
-
-/// Keys of the scanners, of which some values stand for others in Hadoop.
-const SCANS: &[&str] = &[
-    "block_scan_period_ms",
-    "block_scan_bytes_per_second",
-    "directory_scan_interval_ms",
-    "directory_scan_ms_per_second",
-];
 
 #[derive(Debug, clap::Args)]
 pub struct Convert {
@@ -89,20 +82,6 @@ pub fn run(args: Convert) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The value of a scanner's key in our words, and what was changed. Hadoop has several for "never" and "without a limit".
-fn scan_value(name: &str, value: &str) -> (String, Option<String>) {
-    let number = value.trim().parse::<i64>();
-    let (value, note) = match (name, number) {
-        ("block_scan_period_ms", Ok(0)) => ("504h", "0 is Hadoop's default of 504 hours there"),
-        ("directory_scan_ms_per_second", Ok(number)) if !(1..=1_000).contains(&number) => {
-            ("1000", "it is no limit there")
-        }
-        (_, Ok(..0)) => ("0", "a negative number is never"),
-        _ => return (value.to_owned(), None),
-    };
-    (value.to_owned(), Some(note.to_owned()))
-}
-
 impl Converted {
     fn of(config: &Config) -> Self {
         let mut converted = Self::default();
@@ -160,7 +139,7 @@ impl Converted {
         let (value, note) = match (key.name, key.kind) {
             ("name_dir", _) => first_directory(value),
             (_, Kind::Address) => return self.put_address(role, key, value),
-            (name, _) if SCANS.contains(&name) => scan_value(name, value),
+            (name, _) if SCANS.contains(&name) => scans::in_our_words(name, value),
             _ => (value.to_owned(), None),
         };
         let parsed = key.kind.parse(&value, unit)?;

@@ -77,7 +77,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "min_replication", hadoop: Some(("dfs.namenode.replication.min", Same)), kind: Integer { min: 1, max: 512 }, default: "1",
         help: "Finished replicas that a block needs before its file can be closed." },
     Key { name: "maintenance_replication", hadoop: Some(("dfs.namenode.maintenance.replication.min", Same)), kind: Integer { min: 0, max: 512 }, default: "1",
-        help: "Replicas that must be on other data servers before one may be away for maintenance." },
+        help: "Replicas that must be on other data servers before one may be away for maintenance; at most `default_replication`." },
     Key { name: "max_replication", hadoop: Some(("dfs.replication.max", Same)), kind: Integer { min: 1, max: 512 }, default: "512",
         help: "The highest replication that a file may ask for." },
     Key { name: "listing_limit", hadoop: Some(("dfs.ls.limit", Same)), kind: Integer { min: 1, max: 100_000 }, default: "1000",
@@ -163,6 +163,13 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     let http_address = settings.address("http_address");
     for (key, address) in [("rpc_address", Some(rpc_address)), ("http_address", http_address)] {
         loopback::check(settings, key, address)?;
+    }
+    let (kept, usual) = (settings.number("maintenance_replication"), settings.number("default_replication"));
+    if kept > usual {
+        bail!(
+            "maintenance_replication is {kept}, and default_replication {usual}: a server could never go into maintenance; \
+             make it {usual} at most"
+        );
     }
     if settings.number("min_replication") > settings.number("max_replication") {
         bail!(

@@ -14,6 +14,7 @@ pub mod key;
 pub mod loopback;
 pub mod meta;
 pub mod place;
+mod scans;
 pub mod settings;
 
 use clap::ValueEnum;

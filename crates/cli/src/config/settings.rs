@@ -4,6 +4,7 @@ use super::{
     hadoop::{self, Advice},
     key::{HadoopUnit, Key, Kind, Value},
     place::is_host_port,
+    scans,
 };
 use anyhow::{Context, bail};
 use std::{collections::BTreeMap, net::SocketAddr, path::Path};
@@ -89,7 +90,12 @@ impl Settings {
             let line = line_of(key.span().start);
             let key_name = key.get_ref().as_ref();
             let taken = self.find(key_name).and_then(|(known, unit)| {
-                let parsed = from_toml(known.kind, value.get_ref(), unit);
+                let parsed = match (scans::has_other_words(known.name, key_name), value.get_ref()) {
+                    (true, toml::de::DeValue::Integer(number)) => {
+                        known.kind.parse(&scans::in_our_words(known.name, &number.to_string()).0, unit)
+                    }
+                    (_, value) => from_toml(known.kind, value, unit),
+                };
                 Ok((known, parsed.map_err(|error| format!("{key_name}: {error}"))?))
             });
             match taken {
@@ -106,10 +112,11 @@ impl Settings {
             bail!("--set {assignment}: write it as KEY=VALUE");
         };
         let (key, unit) = self.find(name.trim()).map_err(|error| anyhow::anyhow!("--set: {error}"))?;
-        let value = key
-            .kind
-            .parse(text, unit)
-            .map_err(|error| anyhow::anyhow!("--set {}: {error} ({})", key.name, key.kind))?;
+        let value = match scans::has_other_words(key.name, name.trim()) {
+            true => key.kind.parse(&scans::in_our_words(key.name, text).0, unit),
+            false => key.kind.parse(text, unit),
+        };
+        let value = value.map_err(|error| anyhow::anyhow!("--set {}: {error} ({})", key.name, key.kind))?;
         self.values.insert(key.name, value);
         Ok(())
     }
@@ -326,6 +333,31 @@ mod tests {
         settings.set("default_block_size=64m").unwrap();
         assert_eq!(settings.number("default_block_size"), 64 << 20);
         assert!(settings.set("dfs.nonsense=1").is_err());
+    }
+
+    /// Hadoop has two words for a scanner's default and for never, and ours has one.
+    #[test]
+    fn under_hadoops_name_a_scanners_value_means_what_it_means_there() {
+        const HOUR: u64 = 3_600_000;
+        let mut settings = Settings::defaults(super::super::DATA);
+        let mut period = |assignment: &str| {
+            settings.set(assignment).unwrap();
+            settings.number("block_scan_period_ms")
+        };
+        assert_eq!(period("dfs.datanode.scan.period.hours=0"), 504 * HOUR);
+        assert_eq!(period("dfs.datanode.scan.period.hours=-1"), 0);
+        assert_eq!(period("dfs.datanode.scan.period.hours=12"), 12 * HOUR);
+        assert_eq!(period("block_scan_period_ms=0"), 0);
+        settings.read_toml("\"dfs.datanode.scan.period.hours\" = 0\n", "d").unwrap();
+        assert_eq!(settings.number("block_scan_period_ms"), 504 * HOUR);
+        settings.read_toml("\"dfs.datanode.scan.period.hours\" = -1\n", "d").unwrap();
+        assert_eq!(settings.number("block_scan_period_ms"), 0);
+        assert!(settings.set("block_scan_period_ms=-1").is_err());
+    }
+
+    #[test]
+    fn an_assignment_has_a_value() {
+        let mut settings = settings();
         assert!(settings.set("dfs.blocksize").is_err());
     }
 }

@@ -2,13 +2,13 @@
 
 use super::calls::{self, decode};
 use crate::{core::Core, datanodes::wire, partition::Partition};
-use ::blocks::ServerFilter;
+use ::blocks::{DataServer, ServerFilter};
 use base::FsResult;
 use group::Role;
 use namespace::{Privileged, Sight};
 use proto::{common::HaServiceStateProto, hdfs as p};
 use rpc::{Call, Replier};
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 pub fn get_server_defaults(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetServerDefaultsRequestProto>(&call, reply) else { return };
@@ -88,9 +88,33 @@ pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
         return reply.fs_error(&error);
     }
     let (now, moment) = (core.env.clock.timestamp(), core.moment());
-    let servers = core.partition.blocks.lock().servers(filter_of(request.r#type()));
-    let di = servers.iter().map(|server| wire::datanode_info(server, now, moment)).collect();
+    let filter = filter_of(request.r#type());
+    let (servers, missing) = {
+        let map = core.partition.blocks.lock();
+        let missing = match filter {
+            ServerFilter::All | ServerFilter::Dead => missing(core, &map.servers(ServerFilter::All)),
+            _ => Vec::new(),
+        };
+        (map.servers(filter), missing)
+    };
+    // What the list names no longer is not told of, though it is known.
+    let listed = servers
+        .iter()
+        .filter(|server| address(server).is_none_or(|(ip, port)| core.admission.admits(ip, port)));
+    let di = listed.map(|server| wire::datanode_info(server, now, moment)).chain(missing).collect();
     reply.ok(&p::GetDatanodeReportResponseProto { di });
+}
+
+/// The address of a data server, and the port of its data transfer.
+fn address(server: &DataServer) -> Option<(IpAddr, u32)> {
+    let registration = &server.registration;
+    Some((registration.ip.parse().ok()?, registration.transfer_port.into()))
+}
+
+/// Servers that the list of those that may take part names, and that were not heard of since the start: they are among the dead, as in HDFS.
+fn missing(core: &Core, known: &[Arc<DataServer>]) -> Vec<p::DatanodeInfoProto> {
+    let known: Vec<_> = known.iter().filter_map(|server| address(server)).collect();
+    core.admission.missing(&known).iter().map(wire::missing_info).collect()
 }
 
 pub fn get_datanode_storage_report(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -40,6 +40,21 @@ struct Named {
     excluded: BTreeMap<(IpAddr, Option<u32>), Wish>,
     /// The addresses of each host name.
     addresses: BTreeMap<String, Vec<IpAddr>>,
+    /// The first list, without names that were never resolved.
+    listed: Vec<Expected>,
+}
+
+/// A data server that the first list names, whether it runs or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// As the list has it.
+    pub host: String,
+    /// At least one.
+    pub addresses: Vec<IpAddr>,
+    /// The port of its data transfer; `None`: any.
+    pub port: Option<u32>,
+    /// It is to be decommissioned.
+    pub leaves: bool,
 }
 
 /// A function that finds the addresses of a host name.
@@ -73,12 +88,26 @@ impl Admission {
             everybody: !listed.iter().any(|server| server.wish == Wish::InService),
             ..Named::default()
         };
+        for Listed { host, port, .. } in listed {
+            let addresses = self.addresses_of(host, resolve, &mut named.addresses);
+            if !addresses.is_empty() {
+                named.listed.push(Expected { host: host.clone(), addresses, port: *port, leaves: false });
+            }
+        }
         for (servers, places) in [(listed, &mut named.places), (excluded, &mut named.excluded)] {
             for Listed { host, port, wish } in servers {
                 for ip in self.addresses_of(host, resolve, &mut named.addresses) {
                     places.insert((ip, *port), *wish);
                 }
             }
+        }
+        let (places, excluded) = (&named.places, &named.excluded);
+        for server in &mut named.listed {
+            let is_out = |ip: &IpAddr| {
+                let wish = |places| places_at(places, *ip, server.port);
+                wish(excluded).is_some() || wish(places) == Some(Wish::Decommissioned)
+            };
+            server.leaves = server.addresses.iter().any(is_out);
         }
         *self.named.write() = named;
     }
@@ -130,6 +159,17 @@ impl Admission {
         }
     }
 
+    /// The data servers of the first list at none of whose addresses one of these runs, which are addresses with the port of the data transfer.
+    pub fn missing(&self, running: &[(IpAddr, u32)]) -> Vec<Expected> {
+        let is_it = |server: &Expected, ip: IpAddr, port: u32| {
+            server.addresses.contains(&ip.to_canonical()) && server.port.is_none_or(|its| its == port)
+        };
+        let named = self.named.read();
+        let missing =
+            named.listed.iter().filter(|server| !running.iter().any(|(ip, port)| is_it(server, *ip, *port)));
+        missing.cloned().collect()
+    }
+
     /// Whether the files order anything but that servers are in service.
     pub fn takes_servers_out(&self) -> bool {
         let named = self.named.read();
@@ -139,8 +179,11 @@ impl Admission {
 
 /// The wish that the list has for the server with this port, else for all servers at its address.
 fn find(places: &BTreeMap<(IpAddr, Option<u32>), Wish>, ip: IpAddr, port: u32) -> Option<Wish> {
-    let ip = ip.to_canonical();
-    [Some(port), None].iter().find_map(|port| places.get(&(ip, *port))).copied()
+    places_at(places, ip.to_canonical(), Some(port))
+}
+
+fn places_at(places: &BTreeMap<(IpAddr, Option<u32>), Wish>, ip: IpAddr, port: Option<u32>) -> Option<Wish> {
+    [port, None].iter().find_map(|port| places.get(&(ip, *port))).copied()
 }
 
 fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
@@ -236,6 +279,24 @@ mod tests {
         assert!(admission.admits([10, 0, 0, 3].into(), 1), "it takes part until it is switched off");
         assert!(!admission.admits([10, 9, 9, 9].into(), 1), "it is in the second list only");
         assert!(both("", "10.9.9.9").admits([10, 9, 9, 9].into(), 1), "the first list names nobody");
+    }
+
+    #[test]
+    fn servers_of_the_first_list_that_do_not_run_are_missed() {
+        let admission = both("one 10.0.0.2:50 10.0.0.2:51 nowhere three", "three 10.9.9.9");
+        let missing = |running: &[(IpAddr, u32)]| {
+            let missing = admission.missing(running).into_iter();
+            missing.map(|it| (it.host, it.port, it.leaves)).collect::<Vec<_>>()
+        };
+        let at = |host: &str, port, leaves| (host.to_owned(), port, leaves);
+        let second = at("10.0.0.2", Some(51), false);
+        assert_eq!(
+            missing(&[([10, 0, 0, 2].into(), 50)]),
+            [at("one", None, false), second.clone(), at("three", None, true)]
+        );
+        let running = [([10, 0, 0, 2].into(), 50), ([10, 1, 0, 1].into(), 7), ([10, 0, 0, 3].into(), 9866)];
+        assert_eq!(missing(&running), [second]);
+        assert_eq!(Admission::new(None, None).missing(&[]), []);
     }
 
     #[test]

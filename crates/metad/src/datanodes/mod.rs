@@ -15,7 +15,7 @@ mod reports;
 mod slow;
 pub mod wire;
 
-pub use admission::Admission;
+pub use admission::{Admission, Expected};
 
 use crate::{client_protocol::completes, core::Core, partition::Partition};
 use ::blocks::{BlockMap, Events, HeldBack, ServerError};

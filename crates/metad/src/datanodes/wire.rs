@@ -1,5 +1,6 @@
 //! Blocks, places and data servers as Hadoop's messages spell them.
 
+use super::Expected;
 use crate::Cluster;
 use ::blocks::{DataServer, Located, Location, StorageState, StorageStats};
 use base::{Block, BlockId, GenerationStamp, Moment, Timestamp};
@@ -183,6 +184,30 @@ pub fn place_info(server: &DataServer) -> p::DatanodeInfoProto {
         last_block_report_monotonic: None,
         num_blocks: Some(server.blocks as u32),
         software_version: Some(server.registration.software_version.to_string()),
+    }
+}
+
+/// A server that a list names and that has not been heard of. The ports are Hadoop's, where the list says none.
+pub fn missing_info(server: &Expected) -> p::DatanodeInfoProto {
+    let state = match server.leaves {
+        true => p::datanode_info_proto::AdminState::Decommissioned,
+        false => p::datanode_info_proto::AdminState::Normal,
+    };
+    p::DatanodeInfoProto {
+        id: p::DatanodeIdProto {
+            ip_addr: server.addresses.first().map(ToString::to_string).unwrap_or_default(),
+            host_name: server.host.clone(),
+            xfer_port: server.port.unwrap_or(9866),
+            info_port: 9864,
+            ipc_port: 9867,
+            info_secure_port: Some(9865),
+            ..p::DatanodeIdProto::default()
+        },
+        location: Some(::blocks::server::DEFAULT_RACK.to_owned()),
+        admin_state: Some(state as i32),
+        last_update: Some(0),
+        last_update_monotonic: Some(0),
+        ..p::DatanodeInfoProto::default()
     }
 }
 

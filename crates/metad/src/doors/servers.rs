@@ -4,7 +4,7 @@ use super::lists::Parts;
 use bytes::Bytes;
 use prost::{DecodeError, Message};
 use proto::hdfs::{self as p, datanode_info_proto::AdminState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The request for the part of each group. The state of a server is known only when all groups have told theirs, so each is asked for all
 /// servers where servers in one state are wanted.
@@ -77,13 +77,18 @@ impl<T> Union<T> {
 
     fn add(&mut self, servers: Vec<T>, info: fn(&mut T) -> &mut p::DatanodeInfoProto) {
         for mut server in servers {
-            let uuid = info(&mut server).id.datanode_uuid.clone();
-            match self.servers.get_mut(&uuid) {
+            let id = &info(&mut server).id;
+            let name = match id.datanode_uuid.is_empty() {
+                // A list names it, and the group has not heard of it.
+                true => format!("{}:{}", id.ip_addr, id.xfer_port),
+                false => id.datanode_uuid.clone(),
+            };
+            match self.servers.get_mut(&name) {
                 Some((known, count)) => {
                     join(info(known), info(&mut server));
                     *count += 1;
                 }
-                None => _ = self.servers.insert(uuid, (server, 1)),
+                None => _ = self.servers.insert(name, (server, 1)),
             }
         }
     }
@@ -91,7 +96,15 @@ impl<T> Union<T> {
     fn into_values(self, request: &[u8], info: fn(&mut T) -> &mut p::DatanodeInfoProto) -> Vec<T> {
         let wanted = state_wanted(request);
         let groups = self.groups;
-        let all = self.servers.into_values().map(|(mut server, known_by)| {
+        let mut servers = self.servers;
+        let heard_of: BTreeSet<_> = servers
+            .values_mut()
+            .map(|(server, _)| &info(server).id)
+            .filter(|id| !id.datanode_uuid.is_empty())
+            .map(|id| format!("{}:{}", id.ip_addr, id.xfer_port))
+            .collect();
+        servers.retain(|name, _| !heard_of.contains(name));
+        let all = servers.into_values().map(|(mut server, known_by)| {
             if known_by < groups {
                 not_yet(info(&mut server));
             }
@@ -177,6 +190,21 @@ mod tests {
             .map(|server| (&*server.id.datanode_uuid, server.admin_state(), server.num_blocks()))
             .collect();
         assert_eq!(told, [("a", in_progress, 12), ("b", done, 0)]);
+    }
+
+    #[test]
+    fn a_listed_server_that_one_group_has_heard_of_is_told_once() {
+        let at = |uuid: &str, port: u32| {
+            let mut server = server(uuid, AdminState::Normal, 0);
+            (server.id.ip_addr, server.id.xfer_port) = ("10.0.0.1".to_owned(), port);
+            server
+        };
+        let of_groups = [vec![at("", 1), at("", 2), at("", 3)], vec![at("a", 1), at("", 2), at("", 3)]];
+        let told = report(&asked(p::DatanodeReportTypeProto::All), parts(&of_groups)).unwrap();
+        let told = p::GetDatanodeReportResponseProto::decode(told).unwrap().di;
+        let told: Vec<_> =
+            told.iter().map(|server| (&*server.id.datanode_uuid, server.id.xfer_port)).collect();
+        assert_eq!(told, [("", 2), ("", 3), ("a", 1)]);
     }
 
     /// `hdfs dfsadmin -report -inmaintenance` asks for those in one state. A group that still needs the server has it in another.

@@ -9,12 +9,13 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
@@ -31,15 +32,16 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
-import org.apache.hadoop.hdfs.server.blockmanagement.BlockManager;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.StartupOption;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.hdfs.server.protocol.DatanodeRegistration;
 import org.apache.hadoop.hdfs.server.protocol.NamenodeProtocols;
 import org.apache.hadoop.ipc.Client;
 import org.apache.hadoop.ipc.ProtobufRpcEngine2;
 import org.apache.hadoop.ipc.RemoteException;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.test.GenericTestUtils;
 import org.mockito.Mockito;
@@ -64,22 +66,30 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
 
   /** A debug build replays a few thousand edits, and three data servers report. */
   private static final int RESTART_S = 60;
+  private static final int ACTIVE_S = 20;
   /** Hadoop's default, and a little. */
   private static final int HEARTBEAT_MS = 3_500;
 
   private static final boolean HAS_LAYOUTS = Boolean.getBoolean("clover.contract.layouts");
   private static final String[] SERVERS_KEYS = System.getProperty("clover.contract.keys", "").split(",");
 
+  static {
+    // Clients of one kind after the other in one JVM are no error then.
+    DefaultMetricsSystem.setMiniClusterMode(true);
+  }
+
   private final Configuration conf;
   private final URI uri = URI.create(System.getProperty("clover.contract.uri"));
   /** Those that run, by the owner's numbers; a server that is stopped and started again is the last one, as with Hadoop's class. */
   private final List<Integer> running = new ArrayList<>();
+  private Inside inside;
 
   public static class Builder {
     private final Configuration conf;
     private int dataServers = 1;
     private boolean format = true;
     private boolean waits = true;
+    private boolean listsHosts;
     private int storagesPerServer = 2;
     private String[] racks;
     private StorageType[][] storages;
@@ -118,6 +128,28 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
 
     public Builder storageTypes(StorageType[][] types) {
       this.storages = types;
+      return this;
+    }
+
+    public Builder storageCapacities(long[][] bytes) {
+      return simulatedCapacities(bytes == null ? null : bytes[0]);
+    }
+
+    public Builder storageCapacities(long[] bytes) {
+      return simulatedCapacities(bytes);
+    }
+
+    public Builder simulatedCapacities(long[] bytes) {
+      refuseCapacities(bytes);
+      return this;
+    }
+
+    public Builder setupHostsFile(boolean setUp) {
+      listsHosts = setUp;
+      return this;
+    }
+
+    public Builder dataNodeConfOverlays(Configuration[] overlays) {
       return this;
     }
 
@@ -212,6 +244,12 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
     }
   }
 
+  private static void refuseCapacities(Object bytes) {
+    if (bytes != null) {
+      throw new UnsupportedOperationException("disks are as large as they are here");
+    }
+  }
+
   private MiniDFSCluster(Builder builder) throws IOException {
     conf = builder.conf;
     FileSystem.setDefaultUri(conf, uri);
@@ -225,6 +263,12 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
     conf.setInt(DFSConfigKeys.DFS_REPLICATION_KEY, Math.min(conf.getInt(DFSConfigKeys.DFS_REPLICATION_KEY, 3), builder.dataServers));
     // Hadoop's class has a key of its own for this one.
     conf.setInt("dfs.namenode.safemode.extension", conf.getInt(DFS_NAMENODE_SAFEMODE_EXTENSION_TESTING_KEY, 0));
+    // The reader of lists in JSON takes one that is not there for an empty one, and Clover does not.
+    java.nio.file.Path list = Paths.get(conf.get("dfs.hosts", "").replaceFirst("^file:", ""));
+    if (list.isAbsolute() && !Files.exists(list)) {
+      Files.createDirectories(list.getParent());
+      Files.createFile(list);
+    }
     if (builder.format) {
       List<String> words = new ArrayList<>(List.of("lay-out"));
       words.addAll(builder.layout());
@@ -247,7 +291,21 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
         startDataNodes(conf, builder.dataServers - running.size(), true, null, null);
       }
     }
+    if (builder.listsHosts) {
+      await(false);
+      listHosts();
+    }
     await(builder.waits);
+  }
+
+  /** The addresses of all data servers, in the file that says which may take part. */
+  private void listHosts() throws IOException {
+    List<String> lines = new ArrayList<>();
+    for (Owner.DataServer server : Owner.data()) {
+      lines.add("127.0.0.1:" + server.port());
+    }
+    Files.write(Paths.get(conf.get("dfs.hosts")), lines);
+    Inside.refresh();
   }
 
   /** Those that differ from what they are by themselves. */
@@ -265,13 +323,17 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
   }
 
   private void emptyAsOwner() throws IOException {
+    asOwner(
+        () -> {
+          empty();
+          return null;
+        });
+  }
+
+  /** Whoever the test is just then. */
+  private static <T> T asOwner(PrivilegedExceptionAction<T> action) throws IOException {
     try {
-      // Whoever the test is just then.
-      UserGroupInformation.createRemoteUser(System.getProperty("user.name"))
-          .doAs((PrivilegedExceptionAction<Void>) () -> {
-            empty();
-            return null;
-          });
+      return UserGroupInformation.createRemoteUser(System.getProperty("user.name")).doAs(action);
     } catch (InterruptedException error) {
       throw new InterruptedIOException();
     }
@@ -344,9 +406,24 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
 
   public void waitClusterUp() {}
 
-  public void waitActive() {}
+  /** Until the metadata server knows the data servers that run. Some were stopped in a way of which nothing is known here, so not for ever. */
+  public void waitActive() throws IOException {
+    if (!HAS_LAYOUTS) {
+      return;
+    }
+    long deadline = System.nanoTime() + ACTIVE_S * 1_000_000_000L;
+    try (DistributedFileSystem fs = (DistributedFileSystem) FileSystem.newInstance(uri, ourConfiguration())) {
+      while (countReady(fs) < running.size() && System.nanoTime() < deadline) {
+        Thread.sleep(50);
+      }
+    } catch (InterruptedException error) {
+      throw new InterruptedIOException();
+    }
+  }
 
-  public void waitActive(int index) {}
+  public void waitActive(int index) throws IOException {
+    waitActive();
+  }
 
   public boolean isClusterUp() {
     return true;
@@ -408,6 +485,8 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
     NameNode mock = Mockito.mock(NameNode.class, Mockito.RETURNS_DEEP_STUBS);
     NamenodeProtocols rpc = getNameNodeRpc();
     Mockito.doReturn(rpc).when(mock).getRpcServer();
+    FSNamesystem names = getNamesystem();
+    Mockito.doReturn(names).when(mock).getNamesystem();
     Mockito.doReturn(true).when(mock).isActiveState();
     Mockito.doReturn(uri.getAuthority()).when(mock).getHostAndPort();
     Mockito.doReturn(new InetSocketAddress(uri.getHost(), uri.getPort())).when(mock).getNameNodeAddress();
@@ -421,12 +500,18 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
   }
 
   public FSNamesystem getNamesystem() {
-    FSNamesystem mock = Mockito.mock(FSNamesystem.class, Mockito.RETURNS_DEEP_STUBS);
-    // Some tests wait for that.
-    BlockManager blocks = mock.getBlockManager();
-    Mockito.doReturn(new ConcurrentLinkedQueue<>()).when(blocks).getMarkedDeleteQueue();
-    Mockito.doAnswer(call -> blockPool()).when(mock).getBlockPoolId();
-    return mock;
+    try {
+      return asOwner(this::inside).namesystem();
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    }
+  }
+
+  private synchronized Inside inside() throws IOException {
+    if (inside == null) {
+      inside = new Inside(this, (DistributedFileSystem) FileSystem.newInstance(uri, ourConfiguration()));
+    }
+    return inside;
   }
 
   public FSNamesystem getNamesystem(int index) {
@@ -532,10 +617,12 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
   public static class DataNodeProperties {
     final int number;
     final DataNode datanode;
+    final Configuration conf;
 
-    DataNodeProperties(int number, DataNode datanode) {
+    DataNodeProperties(int number, DataNode datanode, Configuration conf) {
       this.number = number;
       this.datanode = datanode;
+      this.conf = conf;
     }
 
     public DataNode getDatanode() {
@@ -584,6 +671,7 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
       Mockito.doReturn(info.getIpcPort()).when(mock).getIpcPort();
       Mockito.doReturn(info.getInfoPort()).when(mock).getInfoPort();
       Mockito.doReturn(new InetSocketAddress(info.getIpAddr(), info.getXferPort())).when(mock).getXferAddress();
+      Mockito.doReturn(new DatanodeRegistration(info, null, null, info.getSoftwareVersion())).when(mock).getDNRegistrationForBP(Mockito.any());
     }
     Mockito.doAnswer(call -> stop(number)).when(mock).shutdown();
     return mock;
@@ -602,7 +690,7 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
     }
     try {
       int number = running.get(index);
-      DataNodeProperties stopped = new DataNodeProperties(number, dataNode(number));
+      DataNodeProperties stopped = new DataNodeProperties(number, dataNode(number), conf);
       stop(number);
       return stopped;
     } catch (IOException error) {
@@ -620,19 +708,58 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
   }
 
   /** More of them, beside those that run. */
-  public synchronized void startDataNodes(
-      Configuration conf, int count, boolean manages, StartupOption option, String[] racks, String[] hosts) throws IOException {
-    if (racks != null) {
-      throw new UnsupportedOperationException("racks are told when the cluster is laid out");
-    }
+  private synchronized void add(int count, StorageType[][] types, String[] racks, Object capacities) throws IOException {
+    refuseCapacities(capacities);
     for (int started = 0; started < count; started++) {
-      Owner.ask("add-data");
+      StorageType[] media = types == null ? new StorageType[] {StorageType.DISK, StorageType.DISK} : types[started];
+      String names = Arrays.stream(media).map(StorageType::name).collect(Collectors.joining(","));
+      Owner.ask("add-data", racks == null ? "" : racks[started], names);
       running.add(Owner.data().size() - 1);
     }
   }
 
+  public void startDataNodes(
+      Configuration conf,
+      int count,
+      StorageType[][] types,
+      boolean manages,
+      StartupOption option,
+      String[] racks,
+      String[] hosts,
+      long[][] capacities,
+      long[] simulated,
+      boolean listsHosts,
+      boolean checksAddress,
+      boolean checksHost,
+      Configuration[] overlays,
+      int[] httpPorts,
+      int[] ipcPorts)
+      throws IOException {
+    add(count, types, racks, capacities == null ? simulated : capacities);
+  }
+
+  public void startDataNodes(
+      Configuration conf, int count, boolean manages, StartupOption option, String[] racks, String[] hosts, long[] simulated)
+      throws IOException {
+    add(count, null, racks, simulated);
+  }
+
+  public void startDataNodes(
+      Configuration conf, int count, boolean manages, StartupOption option, String[] racks, String[] hosts, long[] simulated, boolean listsHosts)
+      throws IOException {
+    add(count, null, racks, simulated);
+    if (listsHosts) {
+      listHosts();
+    }
+  }
+
+  public void startDataNodes(Configuration conf, int count, boolean manages, StartupOption option, String[] racks, long[] simulated)
+      throws IOException {
+    add(count, null, racks, simulated);
+  }
+
   public void startDataNodes(Configuration conf, int count, boolean manages, StartupOption option, String[] racks) throws IOException {
-    startDataNodes(conf, count, manages, option, racks, null);
+    add(count, null, racks, null);
   }
 
   public void shutdownDataNode(int index) throws IOException {
@@ -700,6 +827,10 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
 
   public void triggerDeletionReports() throws InterruptedException {
     Thread.sleep(HEARTBEAT_MS);
+  }
+
+  public void waitDatanodeFullyStarted(DataNode server, int timeout) throws IOException {
+    await(true);
   }
 
   public void waitFirstBRCompleted(int index, int timeout) throws IOException, TimeoutException, InterruptedException {
