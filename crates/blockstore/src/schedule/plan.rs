@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Pieces under way at a time: one on the medium, and one that the disk finds when it is done with that.
 pub const PIECES_UNDER_WAY_MAX: usize = 2;
 
-/// However many readers there are, each may have so much at a time.
+/// However many readers there are, each may have so much at a time. A reader begins with it.
 const READ_BYTES_MIN: u64 = 1 << 20;
 
 /// Pieces end at a page's end, so that no page is written out twice.
@@ -140,9 +140,13 @@ pub struct Plan {
     active: u64,
     /// Write streams for which the disk's queue had no room, in the order in which they came.
     line: VecDeque<StreamId>,
+    /// Readers that begin, in the order in which they came.
+    beginners: VecDeque<StreamId>,
     urgent_waiting: Vec<Ticket>,
     urgent_running: BTreeSet<Ticket>,
     was_urgent: bool,
+    /// The last piece was the first one of a reader: the next is of a run.
+    was_first: bool,
 }
 
 impl Plan {
@@ -160,9 +164,11 @@ impl Plan {
             held: 0,
             active: 0,
             line: VecDeque::new(),
+            beginners: VecDeque::new(),
             urgent_waiting: Vec::new(),
             urgent_running: BTreeSet::new(),
             was_urgent: false,
+            was_first: false,
         }
     }
 
@@ -287,6 +293,18 @@ impl Plan {
         end
     }
 
+    /// A read stream wants its first bytes. It gets few of them, but between two pieces of another stream's run: somebody who reads the
+    /// beginning of a replica does not wait for whole runs, and the disk goes there and back once. Answers where they end.
+    pub fn want_first(&mut self, id: StreamId, begin: u64, end: u64) -> u64 {
+        let bytes = READ_BYTES_MIN.min(self.limits.piece_bytes);
+        let end = end.min(begin.saturating_add(bytes)).max(begin);
+        self.change(id, |stream| (stream.begin, stream.end) = (begin, end));
+        if begin < end && self.has(id) && !self.beginners.contains(&id) {
+            self.beginners.push_back(id);
+        }
+        end
+    }
+
     /// Whether a read stream has been granted all that it wanted.
     pub fn wants_nothing(&self, id: StreamId) -> bool {
         self.streams.get(&id).is_none_or(|stream| stream.waiting() == 0)
@@ -311,6 +329,7 @@ impl Plan {
     /// The stream is gone, and so are the bytes that wait. If it has the turn, the turn passes on.
     pub fn forget(&mut self, id: StreamId) {
         self.leave_line(id);
+        self.beginners.retain(|waiting| *waiting != id);
         self.change(id, |stream| {
             stream.is_closed = true;
             stream.reserved = 0;
@@ -344,7 +363,9 @@ impl Plan {
         if self.under_way.len() >= PIECES_UNDER_WAY_MAX {
             return Step::Finish;
         }
-        if let Some(piece) = self.next_piece(now) {
+        let first = if self.was_first { None } else { self.first_piece() };
+        self.was_first = first.is_some();
+        if let Some(piece) = first.or_else(|| self.next_piece(now)).or_else(|| self.first_piece()) {
             self.was_urgent = false;
             self.under_way.push_back(piece);
             return Step::Begin(piece);
@@ -366,6 +387,21 @@ impl Plan {
         self.change(piece.stream, |stream| stream.under_way -= piece.bytes());
         self.drop_if_over(piece.stream);
         Some(piece)
+    }
+
+    /// The first bytes of the reader that has waited longest for them.
+    fn first_piece(&mut self) -> Option<Piece> {
+        while let Some(id) = self.beginners.pop_front() {
+            if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.waiting() > 0) {
+                let (begin, end) = (stream.begin, stream.end);
+                let piece = Piece { stream: id, kind: stream.kind, begin, end, is_first: !stream.had_turn };
+                stream.begin = end;
+                stream.under_way += piece.bytes();
+                stream.had_turn = true;
+                return Some(piece);
+            }
+        }
+        None
     }
 
     /// Urgent work has the disk alone, once the pieces under way are done.
@@ -450,8 +486,9 @@ impl Plan {
     fn ripen(&mut self, id: StreamId, now: Moment) -> bool {
         let enough = self.limits.run_bytes.min(self.share() / 2).max(1);
         let has_turn = self.turn.as_ref().is_some_and(|turn| turn.stream == id);
+        let is_beginner = self.beginners.contains(&id);
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        if stream.ripe.is_some() || stream.waiting() == 0 || has_turn {
+        if stream.ripe.is_some() || stream.waiting() == 0 || has_turn || is_beginner {
             return false;
         }
         let is_stale = stream.oldest.is_some_and(|oldest| oldest.plus_ms(self.limits.linger_ms) <= now);
