@@ -86,6 +86,8 @@ struct Stream {
     kind: Kind,
     /// Bytes admitted and not written to the page cache yet.
     reserved: u64,
+    /// Those of them for which the stream stood in line, and for which its sender has not asked again.
+    kept: u64,
     /// The bytes of the file that wait for a turn.
     begin: u64,
     end: u64,
@@ -138,8 +140,8 @@ pub struct Plan {
     /// Bytes held by all write streams, and how many of them hold any.
     held: u64,
     active: u64,
-    /// Write streams for which the disk's queue had no room, in the order in which they came.
-    line: VecDeque<StreamId>,
+    /// Write streams for which the disk's queue had no room, in the order in which they came, and the bytes that each asked for.
+    line: VecDeque<(StreamId, u64)>,
     /// Readers that begin, in the order in which they came.
     beginners: VecDeque<StreamId>,
     urgent_waiting: Vec<Ticket>,
@@ -202,6 +204,7 @@ impl Plan {
         let stream = Stream {
             kind,
             reserved: 0,
+            kept: 0,
             begin: 0,
             end: 0,
             under_way: 0,
@@ -217,31 +220,66 @@ impl Plan {
 
     /// Whether a write stream may take so many bytes from its sender. If so they are held for it from now on. A stream
     /// that holds nothing may always take something once the disk's queue has room: a packet may be larger than a share.
+    ///
+    /// A stream for which there is no room stands in line. What becomes free is kept for those in front, before they ask
+    /// again: if each had to ask in its turn, all would wait for the slowest to be woken.
     pub fn admit(&mut self, id: StreamId, bytes: u64) -> bool {
         let Some(stream) = self.streams.get(&id).filter(|stream| !stream.is_closed) else {
             // Its writer will hear why; the plan holds nothing for it.
             return true;
         };
-        let held = stream.held();
+        let kept = stream.kept;
+        if kept > 0 {
+            self.change(id, |stream| {
+                stream.kept = 0;
+                let others = stream.reserved.saturating_sub(kept);
+                stream.reserved = if bytes <= kept { others + bytes } else { others };
+            });
+            if bytes <= kept {
+                return true;
+            }
+        }
+        let held = self.streams.get(&id).map_or(0, Stream::held);
         if held > 0 && held + bytes > self.share() {
             self.leave_line(id);
             return false;
         }
-        let is_first = self.line.front().is_none_or(|first| *first == id);
-        if !is_first || (self.held > 0 && self.held + bytes > self.limits.queue_bytes) {
-            if !self.line.contains(&id) {
-                self.line.push_back(id);
-            }
+        if let Some(waiting) = self.line.iter_mut().find(|waiting| waiting.0 == id) {
+            waiting.1 = bytes;
             return false;
         }
-        self.leave_line(id);
-        self.change(id, |stream| stream.reserved += bytes);
-        true
+        let is_free = self.line.is_empty() && self.has_room(bytes);
+        match is_free {
+            true => self.change(id, |stream| stream.reserved += bytes),
+            false => self.line.push_back((id, bytes)),
+        }
+        is_free
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.held == 0 || self.held + bytes <= self.limits.queue_bytes
+    }
+
+    /// Keeps room for the streams in front of the line.
+    fn serve_line(&mut self) {
+        while let Some((id, bytes)) = self.line.front().copied()
+            && self.has_room(bytes)
+        {
+            self.line.pop_front();
+            if let Some(stream) = self.streams.get_mut(&id) {
+                let before = stream.held();
+                stream.reserved += bytes;
+                stream.kept = bytes;
+                self.held += bytes;
+                self.active += u64::from(before == 0);
+            }
+        }
     }
 
     /// The stream does not wait for room any more.
-    pub fn leave_line(&mut self, id: StreamId) {
-        self.line.retain(|waiting| *waiting != id);
+    fn leave_line(&mut self, id: StreamId) {
+        self.line.retain(|waiting| waiting.0 != id);
+        self.serve_line();
     }
 
     /// Of the bytes admitted so many will not be written.
@@ -317,7 +355,7 @@ impl Plan {
         let piece_bytes = self.limits.piece_bytes;
         self.change(id, |stream| {
             stream.is_closed = true;
-            stream.reserved = 0;
+            (stream.reserved, stream.kept) = (0, 0);
             if stream.kind == Kind::Read || (!stream.had_turn && stream.waiting() < piece_bytes) {
                 (stream.begin, stream.ripe) = (stream.end, None);
             }
@@ -332,7 +370,7 @@ impl Plan {
         self.beginners.retain(|waiting| *waiting != id);
         self.change(id, |stream| {
             stream.is_closed = true;
-            stream.reserved = 0;
+            (stream.reserved, stream.kept) = (0, 0);
             (stream.begin, stream.oldest, stream.ripe) = (stream.end, None, None);
         });
         self.drop_if_over(id);
@@ -508,6 +546,9 @@ impl Plan {
         let after = stream.held();
         self.held = self.held - before + after;
         self.active = self.active - u64::from(before > 0) + u64::from(after > 0);
+        if after < before {
+            self.serve_line();
+        }
     }
 
     fn drop_if_over(&mut self, id: StreamId) {

@@ -178,6 +178,32 @@ fn the_first_in_line_gets_the_room_that_is_made() {
 }
 
 #[test]
+fn room_goes_to_all_in_line_whoever_of_them_asks_first() {
+    let mut plan = plan();
+    let full: Vec<StreamId> = (0..8).map(|_| writer(&mut plan, 32 * MIB)).collect();
+    let line: Vec<StreamId> = (0..3).map(|_| plan.open(Kind::Write)).collect();
+    assert!(line.iter().all(|id| !plan.admit(*id, 64 * KIB)), "the queue is full");
+    assert_eq!(plan.line_length(), 3);
+    assert_eq!(carry_out(&mut plan, at(0)).len(), full.len());
+    // Their tasks are woken together, and run in any order.
+    assert!(line.iter().rev().all(|id| plan.admit(*id, 64 * KIB)));
+    assert_eq!((plan.line_length(), plan.queued_bytes()), (0, 3 * 64 * KIB));
+}
+
+#[test]
+fn room_that_was_kept_for_a_stream_in_line_is_free_again_when_it_goes_away() {
+    let mut plan = plan();
+    let full = writer(&mut plan, 256 * MIB);
+    let (gone, closed) = (plan.open(Kind::Write), plan.open(Kind::Write));
+    assert!(!plan.admit(gone, MIB) && !plan.admit(closed, MIB));
+    plan.forget(full);
+    assert_eq!(plan.queued_bytes(), 2 * MIB, "it is theirs before they ask");
+    plan.forget(gone);
+    plan.close(closed, at(0));
+    assert_eq!((plan.queued_bytes(), plan.stream_count()), (0, 0));
+}
+
+#[test]
 fn a_packet_larger_than_its_share_is_taken_alone() {
     let mut plan = Plan::new(Limits { queue_bytes: 8 * MIB, ..LIMITS });
     let a = plan.open(Kind::Write);
