@@ -1,5 +1,6 @@
 //! `clover bench disks`: streams on one disk, with and without turns, on a real disk and on a model of one that seeks.
 
+mod device;
 mod ground;
 mod measure;
 mod model;
@@ -10,11 +11,16 @@ mod seeking_file;
 use anyhow::{Context, ensure};
 use blockstore::schedule::plan::Limits;
 use cli::runtime;
-use measure::{Lane, Measured, measure};
+use device::{Device, FileSystemKind, head::Order};
+use measure::{Lane, Measured, Place, measure};
 use model::{Lying, Sharing};
 use report::Row;
 pub use report::median;
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +28,7 @@ Examples:
   clover bench disks --dir /mnt/disk1/bench --total-mib 4096 --rounds 3 this disk, and the model
   clover bench disks --dir /mnt/disk1/bench --hadoop target/clients/contract-3.5.0
                                                                         the same beside Hadoop's DataNode
+  sudo clover bench disks --dir /tmp/bench --seeking ext4               a disk that seeks, through this system's kernel
 
 Reading is measured only as root, who may empty the system's cache; extents only where filefrag is installed.";
 
@@ -50,6 +57,22 @@ pub struct Args {
     /// Only the model.
     #[arg(long)]
     model_only: bool,
+    /// Measure a disk that seeks, which this program serves as the model says: its loop device has this file system. Only root may,
+    /// and fuse, losetup, unshare and the file system's mkfs are needed. DIR has all other files.
+    #[arg(long, value_name = "FILE_SYSTEM", value_enum, requires = "dir")]
+    seeking: Option<FileSystemKind>,
+    /// In what order that disk serves what it has been given.
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = Order::Deadline)]
+    order: Order,
+    /// The system may hold so many dirty bytes of that disk. It begins to write them out when it has half as many.
+    #[arg(long, value_name = "MIB", default_value_t = 1_024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    dirty_mib: u64,
+    /// Write down each request of that disk: to NAME-FILE_SYSTEM-ROUND-STREAMS-LANE.
+    #[arg(long, value_name = "NAME", requires = "seeking")]
+    trace: Option<PathBuf>,
+    /// This process has mounts of its own.
+    #[arg(long, hide = true)]
+    in_namespace: bool,
     /// The length of a run in the model.
     #[arg(long, value_name = "MIB", default_value_t = Limits::default().run_bytes >> 20, value_parser = clap::value_parser!(u64).range(1..=128))]
     run_mib: u64,
@@ -62,14 +85,22 @@ pub struct Args {
 const MODEL_BYTES: u64 = 8 << 30;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    report::print("A disk that seeks, as a model", &modelled(&args)?, args.json);
+    if args.seeking.is_some() && !args.in_namespace {
+        return device::run_in_namespace("--in-namespace");
+    }
+    if args.seeking.is_none() {
+        report::print("A disk that seeks, as a model", &modelled(&args)?, args.json);
+    }
     if args.model_only {
         return Ok(ExitCode::SUCCESS);
     }
     runtime::block_on(async move {
         let (begun, rows) = (Instant::now(), measured(&args).await?);
-        let dir = args.dir.as_ref().map_or_else(String::new, |dir| dir.display().to_string());
-        report::print(&format!("{dir}, medians of {}", args.rounds), &rows, args.json);
+        let what = match args.seeking {
+            Some(kind) => format!("A disk that seeks, with {}", kind.name()),
+            None => args.dir.as_ref().map_or_else(String::new, |dir| dir.display().to_string()),
+        };
+        report::print(&format!("{what}, medians of {}", args.rounds), &rows, args.json);
         if !args.json {
             println!("measured in {:.0} s", begun.elapsed().as_secs_f64());
         }
@@ -121,10 +152,14 @@ async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
     for round in 0..args.rounds {
         for streams in &args.streams {
             for lane in &lanes {
-                let place = dir.join(format!("{round}-{streams}-{lane:?}"));
+                let own = &std::path::absolute(dir.join(format!("{round}-{streams}-{lane:?}")))?;
+                std::fs::create_dir_all(own).with_context(|| format!("making {}", own.display()))?;
+                let device = args.device(own, *lane, *streams, round)?;
+                let place = Place { dir: own, device: device.as_ref() };
                 let outcome =
-                    measure(*lane, &place, jars.as_deref(), *streams as usize, args.total_mib << 20).await;
-                std::fs::remove_dir_all(&place).with_context(|| format!("removing {}", place.display()))?;
+                    measure(*lane, place, jars.as_deref(), *streams as usize, args.total_mib << 20).await;
+                drop(device);
+                std::fs::remove_dir_all(own).with_context(|| format!("removing {}", own.display()))?;
                 let outcome = outcome.with_context(|| format!("{}, {streams} streams", lane.name()))?;
                 found.push(((*lane, *streams), outcome));
             }
@@ -143,9 +178,33 @@ async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
                 read: median(these().filter_map(|outcome| outcome.read).collect()),
                 extents: median(these().filter_map(|outcome| outcome.extents).collect()),
                 waits_ms: None,
-                seeks: None,
+                seeks: [0, 1]
+                    .map(|at| {
+                        let seeks = these().filter_map(|outcome| Some(outcome.seeks?[at] as f64)).collect();
+                        median(seeks).map(|seeks| seeks as u64)
+                    })
+                    .into_iter()
+                    .collect::<Option<Vec<_>>>()
+                    .and_then(|seeks| seeks.try_into().ok()),
             });
         }
     }
     Ok(rows)
+}
+
+impl Args {
+    /// A new disk for this measurement, if it is to seek.
+    fn device(&self, dir: &Path, lane: Lane, streams: u32, round: u32) -> anyhow::Result<Option<Device>> {
+        let Some(kind) = self.seeking else { return Ok(None) };
+        let trace = self.trace.as_ref().map(|name| {
+            PathBuf::from(format!("{}-{}-{round}-{streams}-{lane:?}", name.display(), kind.name()))
+        });
+        let plan = device::Plan {
+            kind,
+            order: self.order,
+            dirty_bytes: self.dirty_mib << 20,
+            trace: trace.as_deref(),
+        };
+        Device::mount(dir, plan).context("making a disk that seeks").map(Some)
+    }
 }

@@ -57,11 +57,10 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Clover's metadata server and one data server. `turns` is the value of the data server's key `disk_turns`.
-    pub async fn clover_with_data(dir: &Path, turns: &str) -> anyhow::Result<Self> {
+    /// Clover's metadata server and one data server, whose directory is `blocks`. `turns` is the value of its key `disk_turns`.
+    pub async fn clover_with_data(dir: &Path, blocks: &Path, turns: &str) -> anyhow::Result<Self> {
         let mut scene = Self::clover(dir).await?;
-        let blocks = dir.join("blocks");
-        fs::create_dir_all(&blocks).with_context(|| format!("making {}", blocks.display()))?;
+        fs::create_dir_all(blocks).with_context(|| format!("making {}", blocks.display()))?;
         let settings = [
             format!("data_dirs=[DISK]{}", blocks.display()),
             format!("metadata_servers={}", scene.address()),
@@ -93,10 +92,10 @@ impl Scene {
     }
 
     /// Hadoop's NameNode and one DataNode.
-    pub async fn hadoop_with_data(dir: &Path, jars: &Path) -> anyhow::Result<Self> {
-        let blocks = dir.join("blocks");
-        fs::create_dir_all(&blocks).with_context(|| format!("making {}", blocks.display()))?;
-        let (hadoop, name_node) = Hadoop::start_with_data_node(jars, dir, &blocks).await?;
+    pub async fn hadoop_with_data(dir: &Path, blocks: &Path, jars: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+        fs::create_dir_all(blocks).with_context(|| format!("making {}", blocks.display()))?;
+        let (hadoop, name_node) = Hadoop::start_with_data_node(jars, dir, blocks).await?;
         Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
     }
 

@@ -1,5 +1,6 @@
 //! Real streams on a real disk: the native client writes and reads blocks, which Clover's or Hadoop's data server serves.
 
+use super::device::Device;
 use crate::lone::Scene;
 use anyhow::{Context, bail, ensure};
 use client::{Config, CreateOptions, FileSystem};
@@ -47,37 +48,60 @@ pub struct Measured {
     pub read: Option<f64>,
     /// Of a whole block, on average; none where filefrag is not installed or cannot tell.
     pub extents: Option<f64>,
+    /// How often the head of a modelled disk went elsewhere, writing and reading.
+    pub seeks: Option<[u64; 2]>,
 }
 
-/// Writes `total` bytes by so many streams below `dir`, which must be new, and reads them again.
+/// Where a measurement has its files.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// A new directory of its own.
+    pub dir: &'a Path,
+    /// The disk that has the blocks, if it is another than that of `dir`.
+    pub device: Option<&'a Device>,
+}
+
+impl Place<'_> {
+    fn blocks(&self) -> PathBuf {
+        self.device.map_or(self.dir, Device::path).join("blocks")
+    }
+
+    fn seeks(&self) -> u64 {
+        self.device.map_or(0, Device::seeks)
+    }
+}
+
+/// Writes `total` bytes by so many streams, and reads them again.
 pub async fn measure(
     lane: Lane,
-    dir: &Path,
+    place: Place<'_>,
     jars: Option<&Path>,
     streams: usize,
     total: u64,
 ) -> anyhow::Result<Measured> {
-    fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
-    let dir = &std::path::absolute(dir)?;
+    let (dir, blocks) = (place.dir, &place.blocks());
     let share = total / streams as u64;
     let scene = match lane {
-        Lane::Raw => return raw(dir, streams, share),
-        Lane::Turns => Scene::clover_with_data(dir, "all").await?,
-        Lane::NoTurns => Scene::clover_with_data(dir, "none").await?,
-        Lane::Hadoop => Scene::hadoop_with_data(dir, jars.context("--hadoop names Hadoop's jars")?).await?,
+        Lane::Raw => return raw(place, streams, share),
+        Lane::Turns => Scene::clover_with_data(dir, blocks, "all").await?,
+        Lane::NoTurns => Scene::clover_with_data(dir, blocks, "none").await?,
+        Lane::Hadoop => {
+            let jars = jars.context("--hadoop names Hadoop's jars")?;
+            Scene::hadoop_with_data(dir, blocks, jars).await?
+        }
     };
     let fs = FileSystem::connect(&scene.uri, &Config::new())?;
     wait_until_it_serves(&fs).await?;
-    sync(dir)?;
-    let begun = Instant::now();
+    sync(blocks)?;
+    let (seeks, begun) = (place.seeks(), Instant::now());
     let writers: Vec<_> = (0..streams).map(|number| tokio::spawn(write(fs.clone(), number, share))).collect();
     for writer in writers {
         writer.await??;
     }
     // The disk has to have it: otherwise memory is measured.
-    sync(dir)?;
+    sync(blocks)?;
     let write = (share * streams as u64) as f64 / begun.elapsed().as_secs_f64();
-    let extents = extents(&dir.join("blocks"))?;
+    let (extents, between) = (extents(blocks)?, place.seeks());
     let read = match forget_cache() {
         false => None,
         true => {
@@ -90,8 +114,9 @@ pub async fn measure(
             Some((share * streams as u64) as f64 / begun.elapsed().as_secs_f64())
         }
     };
+    let seeks = place.device.map(|device| [between - seeks, device.seeks() - between]);
     drop(scene);
-    Ok(Measured { write, read, extents })
+    Ok(Measured { write, read, extents, seeks })
 }
 
 async fn wait_until_it_serves(fs: &FileSystem) -> anyhow::Result<()> {
@@ -145,8 +170,8 @@ async fn read(fs: FileSystem, number: usize, share: u64) -> anyhow::Result<()> {
 }
 
 /// A thread for each stream and no server.
-fn raw(dir: &Path, streams: usize, share: u64) -> anyhow::Result<Measured> {
-    let blocks = dir.join("blocks");
+fn raw(place: Place<'_>, streams: usize, share: u64) -> anyhow::Result<Measured> {
+    let blocks = place.blocks();
     fs::create_dir_all(&blocks)?;
     let each = |work: &(dyn Fn(&Path) -> std::io::Result<()> + Sync)| -> anyhow::Result<()> {
         std::thread::scope(|scope| {
@@ -159,8 +184,8 @@ fn raw(dir: &Path, streams: usize, share: u64) -> anyhow::Result<Measured> {
             Ok(())
         })
     };
-    sync(dir)?;
-    let (piece, begun) = (piece(), Instant::now());
+    sync(&blocks)?;
+    let (piece, seeks, begun) = (piece(), place.seeks(), Instant::now());
     each(&|path| {
         let mut file = File::create(path)?;
         let mut left = share;
@@ -171,9 +196,9 @@ fn raw(dir: &Path, streams: usize, share: u64) -> anyhow::Result<Measured> {
         }
         Ok(())
     })?;
-    sync(dir)?;
+    sync(&blocks)?;
     let write = (share * streams as u64) as f64 / begun.elapsed().as_secs_f64();
-    let extents = extents(&blocks)?;
+    let (extents, between) = (extents(&blocks)?, place.seeks());
     let read = match forget_cache() {
         false => None,
         true => {
@@ -186,7 +211,8 @@ fn raw(dir: &Path, streams: usize, share: u64) -> anyhow::Result<Measured> {
             Some((share * streams as u64) as f64 / begun.elapsed().as_secs_f64())
         }
     };
-    Ok(Measured { write, read, extents })
+    let seeks = place.device.map(|device| [between - seeks, device.seeks() - between]);
+    Ok(Measured { write, read, extents, seeks })
 }
 
 /// Writes out all of the file system that has this directory.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Pieces under way at a time: one on the medium, and one that the disk finds when it is done with that.
 pub const PIECES_UNDER_WAY_MAX: usize = 2;
 
-/// However many readers there are, each may have so much at a time.
+/// However many readers there are, each may have so much at a time. A reader begins with it.
 const READ_BYTES_MIN: u64 = 1 << 20;
 
 /// Pieces end at a page's end, so that no page is written out twice.
@@ -86,6 +86,8 @@ struct Stream {
     kind: Kind,
     /// Bytes admitted and not written to the page cache yet.
     reserved: u64,
+    /// Those of them for which the stream stood in line, and for which its sender has not asked again.
+    kept: u64,
     /// The bytes of the file that wait for a turn.
     begin: u64,
     end: u64,
@@ -138,11 +140,15 @@ pub struct Plan {
     /// Bytes held by all write streams, and how many of them hold any.
     held: u64,
     active: u64,
-    /// Write streams for which the disk's queue had no room, in the order in which they came.
-    line: VecDeque<StreamId>,
+    /// Write streams for which the disk's queue had no room, in the order in which they came, and the bytes that each asked for.
+    line: VecDeque<(StreamId, u64)>,
+    /// Readers that begin, in the order in which they came.
+    beginners: VecDeque<StreamId>,
     urgent_waiting: Vec<Ticket>,
     urgent_running: BTreeSet<Ticket>,
     was_urgent: bool,
+    /// The last piece was the first one of a reader: the next is of a run.
+    was_first: bool,
 }
 
 impl Plan {
@@ -160,9 +166,11 @@ impl Plan {
             held: 0,
             active: 0,
             line: VecDeque::new(),
+            beginners: VecDeque::new(),
             urgent_waiting: Vec::new(),
             urgent_running: BTreeSet::new(),
             was_urgent: false,
+            was_first: false,
         }
     }
 
@@ -196,6 +204,7 @@ impl Plan {
         let stream = Stream {
             kind,
             reserved: 0,
+            kept: 0,
             begin: 0,
             end: 0,
             under_way: 0,
@@ -211,31 +220,66 @@ impl Plan {
 
     /// Whether a write stream may take so many bytes from its sender. If so they are held for it from now on. A stream
     /// that holds nothing may always take something once the disk's queue has room: a packet may be larger than a share.
+    ///
+    /// A stream for which there is no room stands in line. What becomes free is kept for those in front, before they ask
+    /// again: if each had to ask in its turn, all would wait for the slowest to be woken.
     pub fn admit(&mut self, id: StreamId, bytes: u64) -> bool {
         let Some(stream) = self.streams.get(&id).filter(|stream| !stream.is_closed) else {
             // Its writer will hear why; the plan holds nothing for it.
             return true;
         };
-        let held = stream.held();
+        let kept = stream.kept;
+        if kept > 0 {
+            self.change(id, |stream| {
+                stream.kept = 0;
+                let others = stream.reserved.saturating_sub(kept);
+                stream.reserved = if bytes <= kept { others + bytes } else { others };
+            });
+            if bytes <= kept {
+                return true;
+            }
+        }
+        let held = self.streams.get(&id).map_or(0, Stream::held);
         if held > 0 && held + bytes > self.share() {
             self.leave_line(id);
             return false;
         }
-        let is_first = self.line.front().is_none_or(|first| *first == id);
-        if !is_first || (self.held > 0 && self.held + bytes > self.limits.queue_bytes) {
-            if !self.line.contains(&id) {
-                self.line.push_back(id);
-            }
+        if let Some(waiting) = self.line.iter_mut().find(|waiting| waiting.0 == id) {
+            waiting.1 = bytes;
             return false;
         }
-        self.leave_line(id);
-        self.change(id, |stream| stream.reserved += bytes);
-        true
+        let is_free = self.line.is_empty() && self.has_room(bytes);
+        match is_free {
+            true => self.change(id, |stream| stream.reserved += bytes),
+            false => self.line.push_back((id, bytes)),
+        }
+        is_free
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.held == 0 || self.held + bytes <= self.limits.queue_bytes
+    }
+
+    /// Keeps room for the streams in front of the line.
+    fn serve_line(&mut self) {
+        while let Some((id, bytes)) = self.line.front().copied()
+            && self.has_room(bytes)
+        {
+            self.line.pop_front();
+            if let Some(stream) = self.streams.get_mut(&id) {
+                let before = stream.held();
+                stream.reserved += bytes;
+                stream.kept = bytes;
+                self.held += bytes;
+                self.active += u64::from(before == 0);
+            }
+        }
     }
 
     /// The stream does not wait for room any more.
-    pub fn leave_line(&mut self, id: StreamId) {
-        self.line.retain(|waiting| *waiting != id);
+    fn leave_line(&mut self, id: StreamId) {
+        self.line.retain(|waiting| waiting.0 != id);
+        self.serve_line();
     }
 
     /// Of the bytes admitted so many will not be written.
@@ -287,6 +331,18 @@ impl Plan {
         end
     }
 
+    /// A read stream wants its first bytes. It gets few of them, but between two pieces of another stream's run: somebody who reads the
+    /// beginning of a replica does not wait for whole runs, and the disk goes there and back once. Answers where they end.
+    pub fn want_first(&mut self, id: StreamId, begin: u64, end: u64) -> u64 {
+        let bytes = READ_BYTES_MIN.min(self.limits.piece_bytes);
+        let end = end.min(begin.saturating_add(bytes)).max(begin);
+        self.change(id, |stream| (stream.begin, stream.end) = (begin, end));
+        if begin < end && self.has(id) && !self.beginners.contains(&id) {
+            self.beginners.push_back(id);
+        }
+        end
+    }
+
     /// Whether a read stream has been granted all that it wanted.
     pub fn wants_nothing(&self, id: StreamId) -> bool {
         self.streams.get(&id).is_none_or(|stream| stream.waiting() == 0)
@@ -299,7 +355,7 @@ impl Plan {
         let piece_bytes = self.limits.piece_bytes;
         self.change(id, |stream| {
             stream.is_closed = true;
-            stream.reserved = 0;
+            (stream.reserved, stream.kept) = (0, 0);
             if stream.kind == Kind::Read || (!stream.had_turn && stream.waiting() < piece_bytes) {
                 (stream.begin, stream.ripe) = (stream.end, None);
             }
@@ -311,9 +367,10 @@ impl Plan {
     /// The stream is gone, and so are the bytes that wait. If it has the turn, the turn passes on.
     pub fn forget(&mut self, id: StreamId) {
         self.leave_line(id);
+        self.beginners.retain(|waiting| *waiting != id);
         self.change(id, |stream| {
             stream.is_closed = true;
-            stream.reserved = 0;
+            (stream.reserved, stream.kept) = (0, 0);
             (stream.begin, stream.oldest, stream.ripe) = (stream.end, None, None);
         });
         self.drop_if_over(id);
@@ -344,7 +401,9 @@ impl Plan {
         if self.under_way.len() >= PIECES_UNDER_WAY_MAX {
             return Step::Finish;
         }
-        if let Some(piece) = self.next_piece(now) {
+        let first = if self.was_first { None } else { self.first_piece() };
+        self.was_first = first.is_some();
+        if let Some(piece) = first.or_else(|| self.next_piece(now)).or_else(|| self.first_piece()) {
             self.was_urgent = false;
             self.under_way.push_back(piece);
             return Step::Begin(piece);
@@ -366,6 +425,21 @@ impl Plan {
         self.change(piece.stream, |stream| stream.under_way -= piece.bytes());
         self.drop_if_over(piece.stream);
         Some(piece)
+    }
+
+    /// The first bytes of the reader that has waited longest for them.
+    fn first_piece(&mut self) -> Option<Piece> {
+        while let Some(id) = self.beginners.pop_front() {
+            if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.waiting() > 0) {
+                let (begin, end) = (stream.begin, stream.end);
+                let piece = Piece { stream: id, kind: stream.kind, begin, end, is_first: !stream.had_turn };
+                stream.begin = end;
+                stream.under_way += piece.bytes();
+                stream.had_turn = true;
+                return Some(piece);
+            }
+        }
+        None
     }
 
     /// Urgent work has the disk alone, once the pieces under way are done.
@@ -450,8 +524,9 @@ impl Plan {
     fn ripen(&mut self, id: StreamId, now: Moment) -> bool {
         let enough = self.limits.run_bytes.min(self.share() / 2).max(1);
         let has_turn = self.turn.as_ref().is_some_and(|turn| turn.stream == id);
+        let is_beginner = self.beginners.contains(&id);
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        if stream.ripe.is_some() || stream.waiting() == 0 || has_turn {
+        if stream.ripe.is_some() || stream.waiting() == 0 || has_turn || is_beginner {
             return false;
         }
         let is_stale = stream.oldest.is_some_and(|oldest| oldest.plus_ms(self.limits.linger_ms) <= now);
@@ -471,6 +546,9 @@ impl Plan {
         let after = stream.held();
         self.held = self.held - before + after;
         self.active = self.active - u64::from(before > 0) + u64::from(after > 0);
+        if after < before {
+            self.serve_line();
+        }
     }
 
     fn drop_if_over(&mut self, id: StreamId) {

@@ -22,6 +22,8 @@ pub struct ReadStream {
     ready: u64,
     /// The disk was asked to read the file from `ready` up to this byte.
     wanted: u64,
+    /// It has not asked the disk yet, nor found what it wants in memory.
+    is_new: bool,
 }
 
 impl ReadStream {
@@ -33,7 +35,7 @@ impl ReadStream {
     ) -> Self {
         let shared = turns.shared().clone();
         let id = shared.open(Kind::Read, Arc::new(StreamFile::of_reader(file, sums)));
-        Self { shared, id, file: file.clone(), end, ready: begin, wanted: begin }
+        Self { shared, id, file: file.clone(), end, ready: begin, wanted: begin, is_new: true }
     }
 
     /// Ready when the bytes before `end` are in memory, for somebody who is at `position`. Asks the disk for the next run
@@ -48,6 +50,11 @@ impl ReadStream {
             && self.wanted < self.end
             && self.wanted < position.saturating_add(run_bytes)
         {
+            if std::mem::take(&mut self.is_new) && !self.file.is_cached(self.wanted) {
+                self.wanted = state.plan.want_first(self.id, self.wanted, self.end);
+                self.shared.nudge();
+                continue;
+            }
             let next = self.end.min(self.wanted + run_bytes);
             // What memory has already needs no turn.
             if self.file.is_cached(self.wanted) && self.file.is_cached(next - 1) {

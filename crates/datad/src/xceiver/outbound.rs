@@ -28,8 +28,8 @@ const PACKET_DATA_BYTES: usize = 64 * 1024;
 const FILL_BYTES_FIRST: usize = 128 * 1024;
 const FILL_BYTES_MAX: usize = 1 << 20;
 
-/// A reader that has read this many bytes of a replica, and wants as many again, has turns on the disk.
-const LONG_BYTES: u64 = 1 << 20;
+/// A reader that asks for this many bytes of a replica has turns on the disk.
+const LONG_BYTES: u64 = 2 << 20;
 
 /// Chunks larger than this are cut to it for readers that want no checksums.
 const UNSUMMED_CHUNK_BYTES: u32 = 512;
@@ -111,8 +111,9 @@ impl Outbound {
         let used = greeting.len();
         let mut filled = Fill { bytes: greeting, used, position: this.start, seqno: 0 };
         let mut fill_bytes = fills.grow(FILL_BYTES_FIRST);
-        let mut ahead: Option<ReadStream> = None;
+        let mut ahead = this.read_stream();
         let mut spare = Vec::new();
+        until_ready(&mut ahead, this.start, fill_bytes).await;
         filled = fill(state, lane, &this, filled, fill_bytes).await??;
         loop {
             if this.is_balancing {
@@ -132,17 +133,11 @@ impl Outbound {
                 return out.write(&filled.bytes[..filled.used]).await;
             }
             let position = filled.position;
-            if ahead.is_none() && this.is_long(position) {
-                ahead = this.pool.store.read_stream(&this.reader, position, this.end);
-            }
             let bytes = std::mem::take(&mut spare);
             let more = Fill { bytes, used: 0, position, seqno: filled.seqno };
             // Both at once: it is filled while this one is sent.
             let next = async {
-                if let Some(ahead) = &mut ahead {
-                    poll_fn(|context| ahead.poll_ready(context, position, position + fill_bytes as u64))
-                        .await;
-                }
+                until_ready(&mut ahead, position, fill_bytes).await;
                 fill(state, lane, &this, more, fill_bytes).await?
             };
             let ((), next) = tokio::try_join!(out.write(&filled.bytes[..filled.used]), next)?;
@@ -150,10 +145,10 @@ impl Outbound {
         }
     }
 
-    /// Whether the reader has read much up to `position`, and has as much before it. A balancer's moves have a pace of their own, and
-    /// no turns.
-    fn is_long(&self, position: u64) -> bool {
-        !self.is_balancing && position - self.start >= LONG_BYTES && self.end - position >= LONG_BYTES
+    /// The turns of a reader who asks for much. A balancer's moves have a pace of their own, and no turns.
+    fn read_stream(&self) -> Option<ReadStream> {
+        let is_long = !self.is_balancing && self.end - self.start >= LONG_BYTES;
+        is_long.then(|| self.pool.store.read_stream(&self.reader, self.start, self.end))?
     }
 
     /// Appends packets to `fill` until it has `data_bytes` more data or the range ends. Blocks.
@@ -217,6 +212,14 @@ impl Fill {
             self.bytes.resize(self.used, 0);
         }
         &mut self.bytes[start..self.used]
+    }
+}
+
+/// Waits until memory has the next `bytes` from `position` on, where the reader has turns: a thread that reads what is not there
+/// would go to the disk beside another stream's run.
+async fn until_ready(ahead: &mut Option<ReadStream>, position: u64, bytes: usize) {
+    if let Some(ahead) = ahead {
+        poll_fn(|context| ahead.poll_ready(context, position, position + bytes as u64)).await;
     }
 }
 

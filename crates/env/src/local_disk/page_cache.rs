@@ -1,23 +1,19 @@
 //! A file's bytes in the system's memory: when they are written out, and when they are dropped.
 //!
-//! `sync_file_range` would begin and await a write-out by its flags, but no crate offers it as a safe function. Linux begins a
-//! write-out as well when it is told that dirty pages are not needed, and keeps them until it is done; and a read past the
-//! cache first waits until what it reads has been written out. Neither commits a journal or flushes the disk's own cache.
+//! Neither commits a journal or flushes the disk's own cache.
 
 use std::{
     fs, io,
     num::NonZeroU64,
     os::{
         fd::{AsFd, AsRawFd},
-        unix::fs::{FileExt, OpenOptionsExt},
+        unix::fs::FileExt,
     },
 };
 
-/// Told at a time. Small enough that none of it has been written out when it is told, and would be dropped.
-const TOLD_BYTES: u64 = 1 << 20;
-
-/// Every disk is content with buffers, offsets and lengths that are multiples of it.
-const ALIGNMENT: usize = 4096;
+/// Linux cuts what it is asked to read ahead to the most that the device takes at a time, or to its window for reading
+/// ahead, which is 128 KiB unless somebody has set it. What is asked for beyond is not read.
+const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 fn advise(file: &fs::File, offset: u64, length: u64, advice: rustix::fs::Advice) -> io::Result<()> {
     // No length would mean: to the end of the file.
@@ -26,35 +22,37 @@ fn advise(file: &fs::File, offset: u64, length: u64, advice: rustix::fs::Advice)
 }
 
 pub fn begin_write_out(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
-    let end = offset.saturating_add(length);
-    let mut at = offset;
-    while at < end {
-        let count = TOLD_BYTES.min(end - at);
-        advise(file, at, count, rustix::fs::Advice::DontNeed)?;
-        at += count;
-    }
-    Ok(())
+    sync_range(file, offset, length, libc::SYNC_FILE_RANGE_WRITE)
 }
 
-/// Reads the last page of the range past the cache. A disk is given a range in ascending order.
+/// What has become dirty again since it was written out goes out once more.
 pub fn await_write_out(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
-    let Some(last) = offset.saturating_add(length).checked_sub(1) else { return Ok(()) };
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    // By the descriptor: the file may have another name by now, or none.
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let read = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).and_then(|direct| {
-        let mut memory = vec![0; 2 * ALIGNMENT];
-        let skip = memory.as_ptr().align_offset(ALIGNMENT);
-        let page = &mut memory[skip..skip + ALIGNMENT];
-        direct.read_at(page, last - last % ALIGNMENT as u64)
-    });
-    match read {
-        Ok(_) => Ok(()),
-        // No direct input here, or no /proc: a sync says more than is asked for.
-        Err(error) if super::medium::is_unsupported(&error) || error.kind() == io::ErrorKind::NotFound => {
-            file.sync_data()
+    let flags =
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    sync_range(file, offset, length, flags)
+}
+
+/// `sync_file_range`, which no crate offers as a safe function. The way around it was to have pages written out by telling that they are
+/// not needed, and to await them by a read past the cache. Through that, eight streams on a modelled disk with ext4 wrote 52 MB/s of
+/// its 100; through this, 90: the pages of a piece went to the disk one after the other, each once the one before was done.
+fn sync_range(file: &fs::File, offset: u64, length: u64, flags: u32) -> io::Result<()> {
+    // No length would mean: to the end of the file.
+    if length == 0 {
+        return Ok(());
+    }
+    let signed = |value: u64| i64::try_from(value).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    let (offset, length) = (signed(offset)?, signed(length)?);
+    loop {
+        // SAFETY: the call takes numbers only, and the descriptor is open as long as `file` is borrowed.
+        if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) } == 0 {
+            return Ok(());
         }
-        Err(error) => Err(error),
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            // A file system without it: a sync says more than is asked for.
+            error if super::medium::is_unsupported(&error) => return file.sync_data(),
+            error => return Err(error),
+        }
     }
 }
 
@@ -74,12 +72,25 @@ pub fn has(file: &fs::File, offset: u64) -> bool {
 }
 
 pub fn begin_read_ahead(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
-    advise(file, offset, length, rustix::fs::Advice::WillNeed)
+    for (at, count) in steps(offset, length) {
+        advise(file, at, count, rustix::fs::Advice::WillNeed)?;
+    }
+    Ok(())
 }
 
+/// Each step is looked at: a disk need not read them in their order.
 pub fn await_read_ahead(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
-    let Some(last) = offset.saturating_add(length).checked_sub(1) else { return Ok(()) };
-    file.read_at(&mut [0], last).map(drop)
+    for (at, count) in steps(offset, length) {
+        file.read_at(&mut [0], at + count - 1)?;
+    }
+    Ok(())
+}
+
+/// The range in parts that the system reads ahead whole.
+fn steps(offset: u64, length: u64) -> impl Iterator<Item = (u64, u64)> {
+    let end = offset.saturating_add(length);
+    let begins = (offset..end).step_by(READ_AHEAD_BYTES as usize);
+    begins.map(move |at| (at, READ_AHEAD_BYTES.min(end - at)))
 }
 
 #[cfg(test)]

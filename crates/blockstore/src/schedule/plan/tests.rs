@@ -178,6 +178,32 @@ fn the_first_in_line_gets_the_room_that_is_made() {
 }
 
 #[test]
+fn room_goes_to_all_in_line_whoever_of_them_asks_first() {
+    let mut plan = plan();
+    let full: Vec<StreamId> = (0..8).map(|_| writer(&mut plan, 32 * MIB)).collect();
+    let line: Vec<StreamId> = (0..3).map(|_| plan.open(Kind::Write)).collect();
+    assert!(line.iter().all(|id| !plan.admit(*id, 64 * KIB)), "the queue is full");
+    assert_eq!(plan.line_length(), 3);
+    assert_eq!(carry_out(&mut plan, at(0)).len(), full.len());
+    // Their tasks are woken together, and run in any order.
+    assert!(line.iter().rev().all(|id| plan.admit(*id, 64 * KIB)));
+    assert_eq!((plan.line_length(), plan.queued_bytes()), (0, 3 * 64 * KIB));
+}
+
+#[test]
+fn room_that_was_kept_for_a_stream_in_line_is_free_again_when_it_goes_away() {
+    let mut plan = plan();
+    let full = writer(&mut plan, 256 * MIB);
+    let (gone, closed) = (plan.open(Kind::Write), plan.open(Kind::Write));
+    assert!(!plan.admit(gone, MIB) && !plan.admit(closed, MIB));
+    plan.forget(full);
+    assert_eq!(plan.queued_bytes(), 2 * MIB, "it is theirs before they ask");
+    plan.forget(gone);
+    plan.close(closed, at(0));
+    assert_eq!((plan.queued_bytes(), plan.stream_count()), (0, 0));
+}
+
+#[test]
 fn a_packet_larger_than_its_share_is_taken_alone() {
     let mut plan = Plan::new(Limits { queue_bytes: 8 * MIB, ..LIMITS });
     let a = plan.open(Kind::Write);
@@ -232,4 +258,70 @@ fn many_readers_have_shorter_runs() {
     let runs = carry_out(&mut plan, at(0));
     assert_eq!(runs.iter().map(|run| run.0).collect::<Vec<_>>(), readers, "each in its turn");
     assert!(readers.iter().all(|id| plan.wants_nothing(*id)));
+}
+
+fn beginner(plan: &mut Plan) -> StreamId {
+    let id = plan.open(Kind::Read);
+    assert_eq!(plan.want_first(id, 0, 100 * MIB), MIB, "no more than a few bytes come out of turn");
+    id
+}
+
+#[test]
+fn readers_begin_between_the_pieces_of_a_run_in_the_order_in_which_they_came() {
+    let mut plan = plan();
+    let writer = writer(&mut plan, 32 * MIB);
+    assert!(matches!(plan.next(at(0)), Step::Begin(piece) if piece.stream == writer));
+    let readers = [beginner(&mut plan), beginner(&mut plan), beginner(&mut plan)];
+    let order: Vec<StreamId> = carry_out(&mut plan, at(0)).into_iter().map(|(stream, _)| stream).collect();
+    assert_eq!(
+        order,
+        [readers[0], writer, readers[1], writer, readers[2], writer],
+        "each waits for one piece, and the run goes on"
+    );
+    assert!(readers.iter().all(|reader| plan.wants_nothing(*reader)));
+}
+
+#[test]
+fn a_reader_goes_on_with_a_turn_like_all_others() {
+    let mut plan = plan();
+    let reader = beginner(&mut plan);
+    assert_eq!(carry_out(&mut plan, at(0)), [(reader, MIB)]);
+    let writer = writer(&mut plan, 32 * MIB);
+    assert_eq!(plan.want(reader, MIB, 100 * MIB), 33 * MIB);
+    assert_eq!(carry_out(&mut plan, at(0)), [(writer, 32 * MIB), (reader, 32 * MIB)]);
+}
+
+#[test]
+fn a_sync_waits_no_longer_for_readers_that_begin() {
+    let mut plan = plan();
+    let writer = writer(&mut plan, 64 * MIB);
+    let mut sync = plan.ask_urgent();
+    let readers = [beginner(&mut plan), beginner(&mut plan)];
+    let mut seen = Vec::new();
+    while seen.len() < 8 {
+        match plan.next(at(0)) {
+            Step::Begin(piece) => seen.push(Some(piece.stream)),
+            Step::Finish => drop(plan.done()),
+            Step::Urgent(tickets) => {
+                assert_eq!(tickets, [sync]);
+                plan.urgent_done(sync);
+                sync = plan.ask_urgent();
+                seen.push(None);
+            }
+            Step::Wait { .. } => panic!("there is work"),
+        }
+    }
+    let [first, second] = readers.map(Some);
+    assert_eq!(seen, [None, first, None, Some(writer), None, second, None, Some(writer)]);
+}
+
+#[test]
+fn a_beginner_that_goes_away_leaves_the_line() {
+    let mut plan = plan();
+    let (gone, closed, stays) = (beginner(&mut plan), beginner(&mut plan), beginner(&mut plan));
+    plan.forget(gone);
+    plan.close(closed, at(0));
+    assert_eq!(carry_out(&mut plan, at(0)), [(stays, MIB)]);
+    plan.forget(stays);
+    assert_eq!(plan.stream_count(), 0);
 }

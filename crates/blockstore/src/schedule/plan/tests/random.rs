@@ -38,6 +38,8 @@ struct Told {
     /// Bytes of the file up to here have been granted or synced.
     out: u64,
     had_piece: bool,
+    /// It has asked for its first bytes, out of turn.
+    is_beginner: bool,
     /// Turns that others began while this stream was ripe.
     passed_over: usize,
     /// How many that may be.
@@ -113,6 +115,7 @@ impl World {
             end: 0,
             out: 0,
             had_piece: false,
+            is_beginner: false,
             passed_over: 0,
             bound: 0,
             admitted: 0,
@@ -170,7 +173,10 @@ impl World {
         let Some(at) = self.pick(Kind::Read) else { return };
         let bytes = 1 + self.dice.below(SMALL.run_bytes);
         let told = &mut self.streams[at];
-        if told.out == told.end {
+        if told.end == 0 && bytes.is_multiple_of(2) {
+            told.is_beginner = true;
+            told.end = self.plan.want_first(told.id, 0, bytes);
+        } else if told.out == told.end {
             told.end = self.plan.want(told.id, told.out, told.end + bytes);
         }
     }
@@ -212,7 +218,7 @@ impl World {
         assert!(piece.end <= told.end, "nothing goes out that nobody has written");
         assert_eq!(piece.is_first, !told.had_piece);
         (told.out, told.had_piece, told.passed_over) = (piece.end, true, 0);
-        if self.last.replace(piece.stream) != Some(piece.stream) {
+        if !std::mem::take(&mut told.is_beginner) && self.last.replace(piece.stream) != Some(piece.stream) {
             let is_there =
                 |told: &&Told| told.life == Life::Open || (told.life == Life::Closed && told.out < told.end);
             let bound = 2 * self.streams.iter().filter(is_there).count() + TURNS_SPARE;
