@@ -4,6 +4,7 @@ use crate::{racks::RackScript, user_groups::UserGroupsConfig, watch::LastResort}
 use base::{GroupId, Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
+use web::Pages;
 use std::{
     fmt,
     net::{Ipv4Addr, SocketAddr},
@@ -18,6 +19,8 @@ pub struct MetaConfig {
     pub rpc_address: SocketAddr,
     /// None: no HTTP port.
     pub http_address: Option<SocketAddr>,
+    /// Further pages on the HTTP port, and the threads that serve them.
+    pub pages: Pages,
     pub limits: Limits,
     pub defaults: FileDefaults,
     pub blocks: blocks::Config,
@@ -57,6 +60,7 @@ impl MetaConfig {
             name_directory,
             rpc_address: (Ipv4Addr::LOCALHOST, 0).into(),
             http_address: None,
+            pages: Pages::default(),
             limits: Limits::default(),
             defaults: FileDefaults::default(),
             blocks: blocks::Config::default(),

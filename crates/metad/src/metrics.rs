@@ -29,7 +29,8 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers { core: core.clone() }));
     let asked = core.clone();
-    Web::bind(address, Arc::new(registry), Arc::new(move || health(&asked))).await
+    let pages = core.config.pages.clone();
+    Web::bind_with(address, Arc::new(registry), Arc::new(move || health(&asked)), pages).await
 }
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.

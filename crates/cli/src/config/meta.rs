@@ -239,6 +239,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         name_directory: PathBuf::from(name_dir.strip_prefix("file://").unwrap_or(name_dir)),
         rpc_address,
         http_address,
+        pages: Default::default(),
         limits,
         defaults,
         blocks,
