@@ -81,8 +81,7 @@ impl FileSystem {
 
     /// Prepares to talk to servers whose addresses are known, with settings that are checked.
     pub fn connect_to(location: Location, settings: Settings) -> Self {
-        // Hadoop's clients name themselves alike; people look for it in server logs.
-        let client_name: Arc<str> = format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into();
+        let client_name = new_client_name();
         let namenodes = Arc::new(Namenodes::new(location.clone(), &settings));
         let leases = Leases::new(namenodes.clone(), client_name.clone());
         let local = settings
@@ -91,6 +90,24 @@ impl FileSystem {
             .map(|local| Arc::new(LocalReads::new(local, &client_name, settings.io_timeout)));
         let defaults = OnceCell::new();
         let shared = Shared { location, settings, client_name, namenodes, leases, defaults, local };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The same connections and settings, under the name of a new client: it has leases of its own, which end when the files that it
+    /// has opened are closed or dropped, whatever this one still writes.
+    pub fn as_another_client(&self) -> Self {
+        let client_name = new_client_name();
+        let shared = &self.shared;
+        let leases = Leases::new(shared.namenodes.clone(), client_name.clone());
+        let shared = Shared {
+            location: shared.location.clone(),
+            settings: shared.settings.clone(),
+            client_name,
+            namenodes: shared.namenodes.clone(),
+            leases,
+            defaults: OnceCell::new_with(shared.defaults.get().copied()),
+            local: shared.local.clone(),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -514,6 +531,11 @@ impl FileSystem {
     pub(crate) fn nonsense(&self, method: &str, reason: &str) -> Error {
         Error::Nonsense { address: self.uri(), method: method.to_owned(), reason: reason.to_owned() }
     }
+}
+
+/// Hadoop's clients name themselves alike; people look for it in server logs.
+fn new_client_name() -> Arc<str> {
+    format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into()
 }
 
 fn permission(mode: u16) -> hdfs::FsPermissionProto {

@@ -48,8 +48,14 @@ mod tests {
 
     #[test]
     fn the_examples_of_rfc_4648() {
-        let examples =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")];
+        let examples = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+        ];
         for (plain, text) in examples {
             assert_eq!(encode(plain.as_bytes()), text);
             assert_eq!(decode(text.as_bytes()).as_deref(), Some(plain.as_bytes()));

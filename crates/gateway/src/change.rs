@@ -106,11 +106,13 @@ pub async fn carry_out(fs: &FileSystem, path: &str, change: Change) -> Result<Op
         }
         Change::EnableErasureCodingPolicy { name } => {
             let request = p::EnableErasureCodingPolicyRequestProto { ec_policy_name: name };
-            done::<_, p::EnableErasureCodingPolicyResponseProto>(fs, "enableErasureCodingPolicy", &request).await?;
+            done::<_, p::EnableErasureCodingPolicyResponseProto>(fs, "enableErasureCodingPolicy", &request)
+                .await?;
         }
         Change::DisableErasureCodingPolicy { name } => {
             let request = p::DisableErasureCodingPolicyRequestProto { ec_policy_name: name };
-            done::<_, p::DisableErasureCodingPolicyResponseProto>(fs, "disableErasureCodingPolicy", &request).await?;
+            done::<_, p::DisableErasureCodingPolicyResponseProto>(fs, "disableErasureCodingPolicy", &request)
+                .await?;
         }
         Change::SetErasureCodingPolicy { name } => {
             let request = p::SetErasureCodingPolicyRequestProto { src: src(), ec_policy_name: Some(name) };
@@ -118,7 +120,8 @@ pub async fn carry_out(fs: &FileSystem, path: &str, change: Change) -> Result<Op
         }
         Change::UnsetErasureCodingPolicy => {
             let request = p::UnsetErasureCodingPolicyRequestProto { src: src() };
-            done::<_, p::UnsetErasureCodingPolicyResponseProto>(fs, "unsetErasureCodingPolicy", &request).await?;
+            done::<_, p::UnsetErasureCodingPolicyResponseProto>(fs, "unsetErasureCodingPolicy", &request)
+                .await?;
         }
         Change::Concat { sources } => fs.concat(path, &sources).await?,
         Change::Truncate { length } => return boolean(fs.truncate(path, length).await?),

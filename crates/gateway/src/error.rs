@@ -52,11 +52,7 @@ impl Refusal {
 
     /// The client had better try again a little later.
     pub fn busy(message: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            class: exception::RETRIABLE,
-            message: message.into(),
-        }
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, class: exception::RETRIABLE, message: message.into() }
     }
 
     /// A method or a place that WebHDFS does not have.

@@ -35,6 +35,8 @@ const THREADS: usize = 2;
 const PLACE_WAIT: Duration = Duration::from_secs(10);
 /// Marks a request whose body is the file, where a server streams bytes itself; HttpFS's name.
 const DATA: &str = "data";
+/// The metadata server that sends a client to a data server.
+const SERVER: &str = "namenoderpcaddress";
 
 /// What a gateway stands beside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +185,12 @@ impl Shared {
             return Err(asked.identity.refuse());
         }
         let is_data_server = self.config.role == Role::Data;
-        let named = asked.parameters.get("namenoderpcaddress").filter(|_| is_data_server);
+        if is_data_server && !asked.parameters.has(SERVER) {
+            return Err(Refusal::illegal(format!(
+                "{SERVER} is missing: a data server is called where a metadata server says"
+            )));
+        }
+        let named = asked.parameters.get(SERVER).filter(|_| is_data_server);
         let location = self.servers.location(named).await?;
         if let Operation::Transfer(transfer) = operation {
             return self.transfer(asked, transfer, body, &location).await;
@@ -246,9 +253,10 @@ impl Shared {
         let mut parameters = asked.parameters.clone();
         parameters.remove("noredirect");
         parameters.remove("excludedatanodes");
-        parameters.remove("namenoderpcaddress");
-        if !location.authority.is_empty() {
-            parameters.set("namenoderpcaddress", &location.authority);
+        // Without a name that others know it is empty: the data server asks the servers in its own configuration.
+        parameters.set(SERVER, &location.authority);
+        if let Transfer::Create(create) = transfer {
+            parameters.set_default("overwrite", if create.overwrite { "true" } else { "false" });
         }
         Ok(format!("http://{server}{}{}?{}", path::PREFIX, path::encode(&asked.path), parameters.encode()))
     }
@@ -271,10 +279,9 @@ impl Shared {
     ) -> Result<Response> {
         let place = self.place().await?;
         let user = &asked.identity.effective;
-        let fs = match transfer.writes() {
-            true => self.servers.own(location, user),
-            false => self.servers.shared(location, user),
-        };
+        let shared = self.servers.shared(location, user);
+        // A file that is written has a lease that no other request of the user renews.
+        let fs = if transfer.writes() { shared.as_another_client() } else { shared };
         transfer::carry_out(fs, asked.path, transfer, body, place).await
     }
 

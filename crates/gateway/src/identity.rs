@@ -56,7 +56,9 @@ fn check(parameter: &str, name: &str) -> Result<String> {
             let shown: String = name.chars().take(40).collect();
             Err(invalid(
                 parameter,
-                format!("Invalid value: \"{shown}\" does not belong to the domain ^[A-Za-z_][A-Za-z0-9._-]*[$]?$"),
+                format!(
+                    "Invalid value: \"{shown}\" does not belong to the domain ^[A-Za-z_][A-Za-z0-9._-]*[$]?$"
+                ),
             ))
         }
     }

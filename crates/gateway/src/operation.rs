@@ -18,17 +18,30 @@ pub enum Question {
     /// All entries of a directory.
     List,
     /// One page of them, from behind a name.
-    ListBatch { start_after: String },
+    ListBatch {
+        start_after: String,
+    },
     ContentSummary,
     QuotaUsage,
     HomeDirectory,
     TrashRoot,
-    TrashRoots { of_all_users: bool },
+    TrashRoots {
+        of_all_users: bool,
+    },
     /// The older form of the places of blocks, and the newer one.
-    LocatedBlocks { offset: u64, length: u64 },
-    BlockLocations { offset: u64, length: u64 },
+    LocatedBlocks {
+        offset: u64,
+        length: u64,
+    },
+    BlockLocations {
+        offset: u64,
+        length: u64,
+    },
     AclStatus,
-    Xattrs { names: Vec<String>, encoding: XattrEncoding },
+    Xattrs {
+        names: Vec<String>,
+        encoding: XattrEncoding,
+    },
     XattrNames,
     CheckAccess(FsActionProto),
     StoragePolicies,
@@ -38,11 +51,21 @@ pub enum Question {
     ErasureCodingCodecs,
     ServerDefaults,
     FsStatus,
-    SnapshotDiff { from: String, to: String },
-    SnapshotDiffPage { from: String, to: String, start_path: String, index: i32 },
+    SnapshotDiff {
+        from: String,
+        to: String,
+    },
+    SnapshotDiffPage {
+        from: String,
+        to: String,
+        start_path: String,
+        index: i32,
+    },
     SnapshottableDirectories,
     Snapshots,
-    DelegationToken { renewer: String },
+    DelegationToken {
+        renewer: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,40 +78,88 @@ pub enum XattrEncoding {
 /// A change of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    MakeDirectories { mode: u16, unmasked: Option<u16> },
-    MakeSymlink { target: String, make_parents: bool },
+    MakeDirectories {
+        mode: u16,
+        unmasked: Option<u16>,
+    },
+    MakeSymlink {
+        target: String,
+        make_parents: bool,
+    },
     /// Hadoop's older rename answers whether anything was renamed; with options, the newer one says why not.
-    Rename { to: String, options: Option<RenameOptions> },
+    Rename {
+        to: String,
+        options: Option<RenameOptions>,
+    },
     /// `None`: as many copies as a new file has.
     SetReplication(Option<u16>),
-    SetOwner { owner: Option<String>, group: Option<String> },
+    SetOwner {
+        owner: Option<String>,
+        group: Option<String>,
+    },
     SetPermission(u16),
     /// -1: as it is.
-    SetTimes { modified: i64, accessed: i64 },
+    SetTimes {
+        modified: i64,
+        accessed: i64,
+    },
     SetAcl(Vec<AclEntry>),
     ModifyAcl(Vec<AclEntry>),
     RemoveAclEntries(Vec<AclEntry>),
     RemoveDefaultAcl,
     RemoveAcl,
-    SetXattr { name: String, value: Vec<u8>, flags: u32 },
-    RemoveXattr { name: String },
+    SetXattr {
+        name: String,
+        value: Vec<u8>,
+        flags: u32,
+    },
+    RemoveXattr {
+        name: String,
+    },
     AllowSnapshot,
     DisallowSnapshot,
-    CreateSnapshot { name: Option<String> },
-    RenameSnapshot { old: String, new: String },
-    DeleteSnapshot { name: String },
-    SetStoragePolicy { name: String },
+    CreateSnapshot {
+        name: Option<String>,
+    },
+    RenameSnapshot {
+        old: String,
+        new: String,
+    },
+    DeleteSnapshot {
+        name: String,
+    },
+    SetStoragePolicy {
+        name: String,
+    },
     UnsetStoragePolicy,
     SatisfyStoragePolicy,
-    SetQuota { names: i64, space: i64 },
-    SetTypeQuota { medium: StorageType, space: i64 },
-    EnableErasureCodingPolicy { name: String },
-    DisableErasureCodingPolicy { name: String },
-    SetErasureCodingPolicy { name: String },
+    SetQuota {
+        names: i64,
+        space: i64,
+    },
+    SetTypeQuota {
+        medium: StorageType,
+        space: i64,
+    },
+    EnableErasureCodingPolicy {
+        name: String,
+    },
+    DisableErasureCodingPolicy {
+        name: String,
+    },
+    SetErasureCodingPolicy {
+        name: String,
+    },
     UnsetErasureCodingPolicy,
-    Concat { sources: Vec<String> },
-    Truncate { length: u64 },
-    Delete { recursive: bool },
+    Concat {
+        sources: Vec<String>,
+    },
+    Truncate {
+        length: u64,
+    },
+    Delete {
+        recursive: bool,
+    },
     RenewToken,
     CancelToken,
 }

@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     fn judge(origins: &Origins, headers: &[(&'static str, &'static str)]) -> Origin {
-        let pairs = headers.iter().map(|(name, value)| {
-            (HeaderName::from_static(name), HeaderValue::from_static(value))
-        });
+        let pairs = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         origins.judge(&pairs.collect())
     }
 
@@ -125,10 +125,13 @@ mod tests {
         assert_eq!(judge(&origins, &[here]), Origin::Own);
         assert_eq!(judge(&origins, &[here, ("origin", "http://data-1:9864")]), Origin::Own);
         assert_eq!(judge(&origins, &[here, ("sec-fetch-site", "same-origin")]), Origin::Own);
-        for allowed in ["https://console.example", "http://meta-1:9870", "http://meta-1", "http://[::1]:9870"] {
+        for allowed in ["https://console.example", "http://meta-1:9870", "http://meta-1", "http://[::1]:9870"]
+        {
             assert!(matches!(judge(&origins, &[here, ("origin", allowed)]), Origin::Allowed(_)), "{allowed}");
         }
-        for foreign in ["http://evil.example", "null", "http://console.example", "http://meta-1.evil.example:9870"] {
+        for foreign in
+            ["http://evil.example", "null", "http://console.example", "http://meta-1.evil.example:9870"]
+        {
             assert_eq!(judge(&origins, &[here, ("origin", foreign)]), Origin::Foreign, "{foreign}");
         }
         for site in ["cross-site", "same-site"] {

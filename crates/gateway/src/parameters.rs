@@ -51,9 +51,26 @@ impl Parameters {
         self.pairs.iter().filter(named).map(|(_, value)| &**value)
     }
 
+    /// Whether a parameter is there, though it may be empty.
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(known, _)| known == name)
+    }
+
+    /// Sets a parameter, as the first of all but `op` and the users: Hadoop's own test of redirects looks behind it.
     pub fn set(&mut self, name: &str, value: &str) {
         self.remove(name);
-        self.pairs.push((name.to_owned(), value.to_owned()));
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            self.pairs.drain(..).partition(|(known, _)| ["op", "user.name", "doas"].contains(&&**known));
+        first.push((name.to_owned(), value.to_owned()));
+        first.extend(rest);
+        self.pairs = first;
+    }
+
+    /// Adds what a parameter that is not there means.
+    pub fn set_default(&mut self, name: &str, value: &str) {
+        if !self.has(name) {
+            self.pairs.push((name.to_owned(), value.to_owned()));
+        }
     }
 
     pub fn remove(&mut self, name: &str) {
@@ -124,11 +141,14 @@ impl Parameters {
 
     /// The members of a set of names that are parted by commas; each must be one of `known`.
     pub fn set_of<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
-        let words = self.get(name).unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
+        let words =
+            self.get(name).unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
         words
             .map(|word| {
                 let found = known.iter().find(|(it, _)| it.eq_ignore_ascii_case(word));
-                found.map(|(_, value)| *value).ok_or_else(|| invalid(name, format!("No enum constant {word}")))
+                found
+                    .map(|(_, value)| *value)
+                    .ok_or_else(|| invalid(name, format!("No enum constant {word}")))
             })
             .collect()
     }
@@ -150,6 +170,12 @@ mod tests {
         assert_eq!(parameters.get("offset"), None);
         assert_eq!(parameters.all("x").collect::<Vec<_>>(), ["a b+c", "d"]);
         assert_eq!(parse(&parameters.encode()), parameters);
+        assert!(parameters.has("offset") && !parameters.has("length"));
+        let mut parameters = parse("x=1&op=OPEN&a=2");
+        parameters.set("a", "3");
+        parameters.set_default("x", "2");
+        parameters.set_default("y", "4");
+        assert_eq!(parameters.encode(), "op=OPEN&a=3&x=1&y=4");
     }
 
     #[test]

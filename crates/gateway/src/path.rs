@@ -14,7 +14,8 @@ const IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.
 
 /// The path of the file system that a URI's path means, behind [`PREFIX`].
 pub fn decode(uri_path: &str) -> Result<String> {
-    let Some(rest) = uri_path.strip_prefix(PREFIX).filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+    let Some(rest) = uri_path.strip_prefix(PREFIX).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    else {
         return Err(Refusal::not_found(format!("WebHDFS is at {PREFIX}")));
     };
     check_escapes(rest)?;
@@ -29,9 +30,8 @@ pub fn decode(uri_path: &str) -> Result<String> {
 /// A `%` that does not begin two hexadecimal digits would stand for itself here, and for something else elsewhere.
 fn check_escapes(text: &str) -> Result<()> {
     let bytes = text.as_bytes();
-    let is_whole = |at: usize| {
-        bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
+    let is_whole =
+        |at: usize| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     match bytes.iter().enumerate().all(|(at, byte)| *byte != b'%' || is_whole(at)) {
         true => Ok(()),
         false => Err(Refusal::illegal("the path in the URI has a % without two hexadecimal digits")),

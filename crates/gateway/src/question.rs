@@ -65,7 +65,8 @@ pub async fn answer(fs: &FileSystem, path: &str, question: &Question) -> Result<
         }
         Question::AclStatus => status::acl_status(&fs.acl_status(path).await?),
         Question::Xattrs { names, encoding } => {
-            let x_attrs = names.iter().map(|name| client::xattr::to_wire(name, None)).collect::<client::Result<_>>()?;
+            let x_attrs =
+                names.iter().map(|name| client::xattr::to_wire(name, None)).collect::<client::Result<_>>()?;
             let answer: p::GetXAttrsResponseProto =
                 fs.call("getXAttrs", &p::GetXAttrsRequestProto { src: src(), x_attrs }).await?;
             xattrs::xattrs(&answer.x_attrs, *encoding)
@@ -91,8 +92,9 @@ pub async fn answer(fs: &FileSystem, path: &str, question: &Question) -> Result<
             named("BlockStoragePolicy", policies::storage_policy(&answer.storage_policy))
         }
         Question::ErasureCodingPolicy => {
-            let answer: p::GetErasureCodingPolicyResponseProto =
-                fs.call("getErasureCodingPolicy", &p::GetErasureCodingPolicyRequestProto { src: src() }).await?;
+            let answer: p::GetErasureCodingPolicyResponseProto = fs
+                .call("getErasureCodingPolicy", &p::GetErasureCodingPolicyRequestProto { src: src() })
+                .await?;
             answer.ec_policy.as_ref().map_or(Value::Null, policies::erasure_coding)
         }
         Question::ErasureCodingPolicies => {
@@ -121,7 +123,8 @@ pub async fn answer(fs: &FileSystem, path: &str, question: &Question) -> Result<
                 from_snapshot: from.clone(),
                 to_snapshot: to.clone(),
             };
-            let answer: p::GetSnapshotDiffReportResponseProto = fs.call("getSnapshotDiffReport", &request).await?;
+            let answer: p::GetSnapshotDiffReportResponseProto =
+                fs.call("getSnapshotDiffReport", &request).await?;
             snapshots::diff(&answer.diff_report)?
         }
         Question::SnapshotDiffPage { from, to, start_path, index } => {
@@ -184,7 +187,9 @@ async fn trash_roots(fs: &FileSystem, of_all_users: bool) -> Result<Value> {
                 Err(refusal) if refusal.status == axum::http::StatusCode::NOT_FOUND => break,
                 Err(refusal) => return Err(refusal),
             };
-            homes.extend(page.partial_listing.iter().map(|one| String::from_utf8_lossy(&one.path).into_owned()));
+            homes.extend(
+                page.partial_listing.iter().map(|one| String::from_utf8_lossy(&one.path).into_owned()),
+            );
             if homes.len() > TRASH_ROOTS_MAX {
                 return Err(Refusal::io(format!("{HOMES} has more than {TRASH_ROOTS_MAX} entries")));
             }

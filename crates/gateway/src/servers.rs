@@ -57,7 +57,8 @@ impl Servers {
         };
         let Some(at) = known else {
             let shown: String = named.chars().take(80).collect();
-            let message = format!("namenoderpcaddress={shown} is none of the metadata servers of this data server");
+            let message =
+                format!("namenoderpcaddress={shown} is none of the metadata servers of this data server");
             return Err(Refusal::illegal(message));
         };
         let mut servers = location.servers;
@@ -65,7 +66,7 @@ impl Servers {
         Ok(Location { authority: servers[0].clone(), servers })
     }
 
-    /// The connection of a user, shared by all of the user's requests. It holds no file open.
+    /// The connection of a user, shared by all of the user's requests.
     pub fn shared(&self, location: &Location, user: &str) -> FileSystem {
         let mut by_user = self.by_user.lock();
         let now = by_user.values().map(|kept| kept.used).max().unwrap_or(0) + 1;
@@ -79,15 +80,10 @@ impl Servers {
         {
             by_user.remove(&oldest);
         }
-        let fs = self.own(location, user);
+        let settings = Settings { user: user.to_owned(), ..self.settings.clone() };
+        let fs = FileSystem::connect_to(location.clone(), settings);
         by_user.insert(key, Kept { fs: fs.clone(), used: now });
         fs
-    }
-
-    /// A connection of its own: a file that is written has a lease that no other request renews.
-    pub fn own(&self, location: &Location, user: &str) -> FileSystem {
-        let settings = Settings { user: user.to_owned(), ..self.settings.clone() };
-        FileSystem::connect_to(location.clone(), settings)
     }
 }
 

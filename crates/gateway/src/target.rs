@@ -6,8 +6,9 @@ use crate::{
 };
 use client::FileSystem;
 use proto::hdfs::{
-    DatanodeInfoProto, DatanodeReportTypeProto, GetDatanodeReportRequestProto, GetDatanodeReportResponseProto,
-    GetFileInfoRequestProto, GetFileInfoResponseProto, datanode_info_proto::AdminState,
+    DatanodeInfoProto, DatanodeReportTypeProto, GetDatanodeReportRequestProto,
+    GetDatanodeReportResponseProto, GetFileInfoRequestProto, GetFileInfoResponseProto,
+    datanode_info_proto::AdminState,
 };
 use std::net::IpAddr;
 
@@ -24,9 +25,9 @@ impl Excluded {
     fn contains(&self, server: &DatanodeInfoProto) -> bool {
         let id = &server.id;
         self.0.iter().any(|name| {
-            [&id.host_name, &id.ip_addr].into_iter().any(|host| {
-                name == host || name.strip_prefix(&**host) == Some(&format!(":{}", id.xfer_port))
-            })
+            [&id.host_name, &id.ip_addr]
+                .into_iter()
+                .any(|host| name == host || name.strip_prefix(&**host) == Some(&format!(":{}", id.xfer_port)))
         })
     }
 }
@@ -150,10 +151,7 @@ mod tests {
         for random in 0..7 {
             assert_eq!(picked("10.0.0.2", 1, "", random).as_deref(), Some("host-10.0.0.2:9864"));
             assert_ne!(picked("10.9.9.9", 1, "", random).as_deref(), Some("host-10.0.0.3:9864"));
-            assert_eq!(
-                picked("10.0.0.2", 1, "10.0.0.2:9866", random).as_deref(),
-                Some("host-10.0.0.1:9864")
-            );
+            assert_eq!(picked("10.0.0.2", 1, "10.0.0.2:9866", random).as_deref(), Some("host-10.0.0.1:9864"));
             assert!(picked("10.0.0.3", 1_000, "", random).as_deref() == Some("host-10.0.0.3:9864"));
         }
         assert_eq!(picked("10.0.0.2", 1, "host-10.0.0.1,host-10.0.0.2,10.0.0.3", 1), None);

@@ -70,7 +70,9 @@ async fn open(
     let mut reader = fs.open(&path).await?;
     if offset > reader.length() {
         let length = reader.length();
-        return Err(Refusal::io(format!("Offset={offset} out of the range [0, {length}); OPEN, path={path}")));
+        return Err(Refusal::io(format!(
+            "Offset={offset} out of the range [0, {length}); OPEN, path={path}"
+        )));
     }
     reader.seek(offset)?;
     let count = length.unwrap_or(u64::MAX).min(reader.length() - offset);
@@ -166,7 +168,9 @@ async fn write(
                 Err(error) => {
                     let (path, written) = (file.path(), file.written());
                     tracing::info!(path, written, %error, "a body ended early; the file stays open until its lease is over");
-                    return Err(Refusal::io(format!("the body of {path} ended early, after {written} bytes")));
+                    return Err(Refusal::io(format!(
+                        "the body of {path} ended early, after {written} bytes"
+                    )));
                 }
             }
         }

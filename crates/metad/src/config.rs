@@ -4,13 +4,13 @@ use crate::{racks::RackScript, user_groups::UserGroupsConfig, watch::LastResort}
 use base::{GroupId, Level, MemberId};
 use coord::Coordinator;
 use namespace::Limits;
-use web::Pages;
 use std::{
     fmt,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
 };
+use web::Pages;
 
 #[derive(Clone, Debug)]
 pub struct MetaConfig {

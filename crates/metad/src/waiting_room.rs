@@ -37,7 +37,7 @@ pub async fn wait(env: &Env, config: &MetaConfig, waiting: Box<Waiting>) -> Resu
                 config.pages.clone(),
             )
             .await
-                .map_err(|source| StartError::Http { address, source })?,
+            .map_err(|source| StartError::Http { address, source })?,
         ),
     };
     let mut told = None;

@@ -5,7 +5,7 @@ import zipfile
 
 # Tests that were never meant to share a JVM leave things behind in it.
 ALONE = "more"
-PARTS = ("contract", "shell", "more")
+PARTS = ("contract", "shell", "webhdfs", "more")
 
 # The others take an hour on each side.
 USUAL = ("contract", "shell")

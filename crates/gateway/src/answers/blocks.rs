@@ -2,11 +2,11 @@
 
 use super::{named, signed};
 use client::FileChecksum;
+use proto::common::TokenProto;
 use proto::hdfs::{
     DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, LocatedBlocksProto, StorageTypeProto,
     datanode_info_proto::AdminState,
 };
-use proto::common::TokenProto;
 use serde_json::{Value, json};
 
 /// Bytes of a checksum: two figures and an MD5.
@@ -121,7 +121,8 @@ pub fn block_locations(located: &LocatedBlocksProto) -> Value {
 
 /// A token as Hadoop writes it into a URL: its four parts, each behind its length, in base64 for URLs.
 fn token(token: &TokenProto) -> String {
-    let parts: [&[u8]; 4] = [&token.identifier, &token.password, token.kind.as_bytes(), token.service.as_bytes()];
+    let parts: [&[u8]; 4] =
+        [&token.identifier, &token.password, token.kind.as_bytes(), token.service.as_bytes()];
     let mut bytes = Vec::new();
     for part in parts {
         length_into(&mut bytes, part.len());

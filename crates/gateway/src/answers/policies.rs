@@ -2,8 +2,8 @@
 
 use super::{named, signed};
 use proto::hdfs::{
-    BlockStoragePolicyProto, CodecProto, ErasureCodingPolicyProto, FsServerDefaultsProto, GetFsStatsResponseProto,
-    StorageTypesProto,
+    BlockStoragePolicyProto, CodecProto, ErasureCodingPolicyProto, FsServerDefaultsProto,
+    GetFsStatsResponseProto, StorageTypesProto,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,9 @@ const OWN_POLICIES_FROM: u32 = 64;
 /// The value of `BlockStoragePolicy`.
 pub fn storage_policy(policy: &BlockStoragePolicyProto) -> Value {
     let media = |types: Option<&StorageTypesProto>| -> Vec<&'static str> {
-        types.map(|types| types.storage_types().map(|medium| medium.as_str_name()).collect()).unwrap_or_default()
+        types
+            .map(|types| types.storage_types().map(|medium| medium.as_str_name()).collect())
+            .unwrap_or_default()
     };
     json!({
         // Replicas of a file on such media can only be made when it is created.
@@ -67,9 +69,7 @@ pub fn erasure_coding_in_status(policy: &ErasureCodingPolicyProto) -> Value {
 }
 
 pub fn erasure_coding_policies(policies: &[ErasureCodingPolicyProto]) -> Value {
-    let info = |policy: &ErasureCodingPolicyProto| {
-        json!({ "policy": erasure_coding(policy), "state": policy.state().as_str_name() })
-    };
+    let info = |policy: &ErasureCodingPolicyProto| json!({ "policy": erasure_coding(policy), "state": policy.state().as_str_name() });
     let infos: Vec<_> = policies.iter().map(info).collect();
     named("ErasureCodingPolicies", json!({ "ErasureCodingPolicyInfo": infos }))
 }

@@ -82,7 +82,9 @@ fn get(name: &str, given: &Parameters) -> Result<Option<Operation>> {
         let offset = given.number("offset", 0_i64)?.unwrap_or(0);
         Ok((offset as u64, given.number("length", 0_i64)?.map(|length| length as u64)))
     };
-    let snapshots = || (given.text("oldsnapshotname").unwrap_or_default(), given.text("snapshotname").unwrap_or_default());
+    let snapshots = || {
+        (given.text("oldsnapshotname").unwrap_or_default(), given.text("snapshotname").unwrap_or_default())
+    };
     let question = match name {
         "OPEN" => {
             let (offset, length) = range()?;
@@ -159,7 +161,9 @@ fn put(name: &str, given: &Parameters) -> Result<Option<Operation>> {
             make_parents: given.flag("createparent")?.unwrap_or(true),
         },
         "RENAME" => Change::Rename { to: given.path(name, "destination")?, options: rename_options(given)? },
-        "SETREPLICATION" => Change::SetReplication(given.number("replication", 1_i16)?.map(|count| count as u16)),
+        "SETREPLICATION" => {
+            Change::SetReplication(given.number("replication", 1_i16)?.map(|count| count as u16))
+        }
         "SETOWNER" => {
             let (owner, group) = (given.text("owner"), given.text("group"));
             if owner.is_none() && group.is_none() {
@@ -286,7 +290,8 @@ fn rename_options(given: &Parameters) -> Result<Option<RenameOptions>> {
 }
 
 fn acl(operation: &str, given: &Parameters, with_permission: bool) -> Result<Vec<AclEntry>> {
-    Ok(AclEntry::parse_list(given.required(operation, "aclspec")?, with_permission)?)
+    let entries = given.required(operation, "aclspec")?;
+    AclEntry::parse_list(entries, with_permission).map_err(|error| invalid("aclspec", error))
 }
 
 /// `rwx` with a dash for what is not asked.
@@ -295,7 +300,10 @@ fn action(text: &str) -> Result<FsActionProto> {
         .find(|bits| client::acl::symbol(*bits) == text)
         .and_then(|bits| FsActionProto::try_from(i32::from(bits)).ok())
         .ok_or_else(|| {
-            invalid("fsaction", format!("Invalid value: \"{text}\" does not belong to the domain [r-][w-][x-]"))
+            invalid(
+                "fsaction",
+                format!("Invalid value: \"{text}\" does not belong to the domain [r-][w-][x-]"),
+            )
         })
 }
 
@@ -314,7 +322,8 @@ fn xattr_flags(operation: &str, given: &Parameters) -> Result<u32> {
 /// A value as Hadoop writes it: behind `0x` in hexadecimal, behind `0s` in base64, between double quotes or plainly as text.
 fn xattr_value(text: &str) -> Result<Vec<u8>> {
     let bytes = text.as_bytes();
-    let nonsense = |what: &str| Refusal::illegal(format!("the value of the extended attribute is not {what}"));
+    let nonsense =
+        |what: &str| Refusal::illegal(format!("the value of the extended attribute is not {what}"));
     match bytes.get(..2) {
         Some([b'0', b'x' | b'X']) => decode_hex(&bytes[2..]).ok_or_else(|| nonsense("hexadecimal")),
         Some([b'0', b's' | b'S']) => crate::base64::decode(&bytes[2..]).ok_or_else(|| nonsense("base64")),

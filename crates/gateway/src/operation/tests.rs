@@ -34,10 +34,7 @@ fn hadoops_defaults_hold() {
     );
     let Ok(Operation::Transfer(Transfer::Create(create))) = parse(Method::PUT, "op=CREATE") else { panic!() };
     assert_eq!(*create, Create { mode: Some(0o644), ..Create::default() });
-    assert_eq!(
-        change(Method::PUT, "op=MKDIRS"),
-        Change::MakeDirectories { mode: 0o755, unmasked: None }
-    );
+    assert_eq!(change(Method::PUT, "op=MKDIRS"), Change::MakeDirectories { mode: 0o755, unmasked: None });
     assert_eq!(
         change(Method::PUT, "op=SETTIMES&accesstime=7"),
         Change::SetTimes { modified: -1, accessed: 7 }
@@ -63,11 +60,12 @@ fn a_rename_with_options_is_the_newer_one() {
 
 #[test]
 fn values_of_extended_attributes_have_three_forms() {
-    let value = |text: &str| match parse(Method::PUT, &format!("op=SETXATTR&xattr.name=user.a&flag=CREATE&{text}")) {
-        Ok(Operation::Change(Change::SetXattr { value, flags: 1, .. })) => Some(value),
-        Ok(other) => panic!("{other:?}"),
-        Err(_) => None,
-    };
+    let value =
+        |text: &str| match parse(Method::PUT, &format!("op=SETXATTR&xattr.name=user.a&flag=CREATE&{text}")) {
+            Ok(Operation::Change(Change::SetXattr { value, flags: 1, .. })) => Some(value),
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => None,
+        };
     assert_eq!(value("xattr.value=0x0aFF").unwrap(), [10, 255]);
     assert_eq!(value("xattr.value=0sCv8=").unwrap(), [10, 255]);
     assert_eq!(value("xattr.value=%22text%22").unwrap(), b"text");

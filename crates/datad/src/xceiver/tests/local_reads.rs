@@ -50,7 +50,9 @@ async fn until(what: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("this should have become true long ago");
+    tokio::time::timeout(Duration::from_secs(60), waiting)
+        .await
+        .expect("this should have become true long ago");
 }
 
 #[tokio::test(flavor = "multi_thread")]
