@@ -2,6 +2,7 @@
 
 use crate::config::settings::Settings;
 use anyhow::Context;
+use base::Proxies;
 use datad::DataConfig;
 use env::Env;
 use gateway::{Config, Gateway, Origins, Role, origin::host_of};
@@ -82,6 +83,8 @@ fn start(
         role,
         operator: operator.to_owned(),
         origins: Origins::new(settings.texts("cors_origins"), hosts),
+        proxies: Proxies::parse(settings.table("proxy_users"))
+            .map_err(|reason| anyhow::anyhow!("proxy_users: {reason}"))?,
         connections_max,
         transfers_max: (settings.number("max_webhdfs_transfers") as usize).min(connections_max),
     };

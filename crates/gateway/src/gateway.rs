@@ -21,6 +21,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
+use base::Proxies;
 use client::Location;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -53,6 +54,8 @@ pub struct Config {
     /// In this user's name the gateway asks which data servers there are.
     pub operator: String,
     pub origins: Origins,
+    /// Users who may act in the place of others (`doas`).
+    pub proxies: Proxies,
     /// HTTP connections at once; further ones wait to be accepted.
     pub connections_max: usize,
     /// Files that are read or written at once; further requests are told to try again.
@@ -181,9 +184,6 @@ impl Shared {
             origin.tell_preflight(response.headers_mut());
             return Ok(response);
         }
-        if asked.identity.is_proxy() {
-            return Err(asked.identity.refuse());
-        }
         let is_data_server = self.config.role == Role::Data;
         if is_data_server && !asked.parameters.has(SERVER) {
             return Err(Refusal::illegal(format!(
@@ -192,6 +192,9 @@ impl Shared {
         }
         let named = asked.parameters.get(SERVER).filter(|_| is_data_server);
         let location = self.servers.location(named).await?;
+        if asked.identity.is_proxy() {
+            self.check_proxy(&asked, &location).await?;
+        }
         if let Operation::Transfer(transfer) = operation {
             return self.transfer(asked, transfer, body, &location).await;
         }
@@ -212,6 +215,22 @@ impl Shared {
             Operation::Change(change) => Ok(as_response(change::carry_out(&fs, &asked.path, change).await?)),
             Operation::Transfer(_) | Operation::Preflight => Err(Refusal::unsupported("answered above")),
         }
+    }
+
+    /// A user who acts for another may do so, by the rule that holds for RPC as well. From here on only the other one counts.
+    async fn check_proxy(&self, asked: &Asked, location: &Location) -> Result<()> {
+        let Identity { user, effective } = &asked.identity;
+        let allows =
+            |groups: Vec<Arc<str>>| self.config.proxies.allows(user, effective, || groups, asked.client.ip());
+        if allows(Vec::new()) {
+            return Ok(());
+        }
+        if !self.config.proxies.asks_for_groups(user) {
+            return Err(asked.identity.refuse());
+        }
+        let operator = self.servers.shared(location, &self.config.operator);
+        let groups = operator.groups_of(effective).await?.into_iter().map(Arc::from).collect();
+        if allows(groups) { Ok(()) } else { Err(asked.identity.refuse()) }
     }
 
     async fn transfer(

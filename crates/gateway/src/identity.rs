@@ -39,7 +39,7 @@ impl Identity {
 
     /// Hadoop's refusal of a user who may not act for another.
     pub fn refuse(&self) -> Refusal {
-        Refusal::unauthorized(format!("User: {} is not allowed to impersonate {}", self.user, self.effective))
+        Refusal::unauthorized(base::Proxies::refusal(&self.user, &self.effective))
     }
 }
 

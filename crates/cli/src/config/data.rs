@@ -31,6 +31,7 @@ pub const KEYS: &[Key] = &[
     key::WEBHDFS,
     key::WEBHDFS_TRANSFERS,
     key::CORS_ORIGINS,
+    key::PROXY_USERS,
     Key { name: "hostname", hadoop: Some(("dfs.datanode.hostname", Same)), kind: Text, default: "",
         help: "The name that clients are given; empty for the transfer address." },
     key::HEARTBEAT_INTERVAL_MS,

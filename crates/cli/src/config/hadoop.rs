@@ -141,7 +141,7 @@ const KNOWN: &[(&str, Advice)] = &[
     ("dfs.data.transfer.protection", NotYet("what goes over the network is not encrypted")),
     ("hadoop.rpc.protection", NotYet("what goes over the network is not encrypted")),
     ("hadoop.security.", NotYet(NO_AUTHENTICATION)),
-    ("hadoop.proxyuser.", NotYet("nobody acts for others")),
+    ("hadoop.proxyuser.", Instead("the table `[proxy_users]`, with rows such as \"knox.hosts\"")),
     ("hadoop.http.authentication.", NotYet(NO_AUTHENTICATION)),
     ("hadoop.tmp.dir", Instead("`name_dir` and `data_dirs` name the directories; leave it out")),
     ("dfs.client.", OfClients),

@@ -59,6 +59,15 @@ pub const CORS_ORIGINS: Key = Key {
     help: "Origins, as https://console.example, whose pages may use WebHDFS of this server from a browser; `*` for all. Pages of this server may, and on a data server those of its metadata servers' hosts.",
 };
 
+/// Both roles have it.
+pub const PROXY_USERS: Key = Key {
+    name: "proxy_users",
+    hadoop: None,
+    kind: Kind::Table,
+    default: "",
+    help: "Users who may act in the place of others, as gateways do (Hadoop: hadoop.proxyuser.USER.hosts, .users, .groups): \"knox.hosts\" has addresses or networks with commas between, \"knox.users\" and \"knox.groups\" the users and groups for whom it may act; `*` for all.",
+};
+
 /// The unit of a bare number under Hadoop's name, if it differs from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HadoopUnit {

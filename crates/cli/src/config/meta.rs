@@ -7,6 +7,7 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
+use base::Proxies;
 use metad::{CallLimits, FileDefaults, MetaConfig, RackScript, UserGroupsConfig};
 use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
 use std::{path::PathBuf, time::Duration};
@@ -26,6 +27,7 @@ pub const KEYS: &[Key] = &[
         help: "Whether those who read or write files over WebHDFS are sent to data servers. If not, this server moves the bytes itself, so that clients never meet the names of data servers." },
     key::WEBHDFS_TRANSFERS,
     key::CORS_ORIGINS,
+    key::PROXY_USERS,
     key::INSECURE_SIMPLE_AUTH,
     Key { name: "superuser", hadoop: None, kind: Text, default: "",
         help: "The user above all permissions; empty for the one who runs the server." },
@@ -240,6 +242,8 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     let Some(overrides) = UserGroupsConfig::parse_overrides(overrides) else {
         bail!("group_overrides is {overrides:?}: write user=group,group;user=;...");
     };
+    let proxies = Proxies::parse(settings.table("proxy_users"))
+        .map_err(|reason| anyhow::anyhow!("proxy_users: {reason}"))?;
     Ok(MetaConfig {
         name_directory: PathBuf::from(name_dir.strip_prefix("file://").unwrap_or(name_dir)),
         rpc_address,
@@ -266,6 +270,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
         rack_script: rack_script(settings),
+        proxies,
         user_groups: UserGroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
         audit_log: Some(settings.text("audit_log")).filter(|path| !path.is_empty()).map(PathBuf::from),
         group: group::config(settings)?,
