@@ -16,7 +16,7 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAGE: &str = "docs/operating/monitoring.md";
 
-/// The type of each metric (`counter` or `gauge`) with the names of its labels, by the metric's name.
+/// The type of each metric (`counter`, `gauge`, `histogram`) with the names of its labels, by the metric's name.
 type Metrics = BTreeMap<String, String>;
 
 #[test]
@@ -44,6 +44,7 @@ fn no_document_speaks_of_a_metric_that_the_page_on_monitoring_does_not_name() {
         .into_keys()
         .chain(named(&page, "## Metrics of a data server").into_keys())
         .map(|metric| metric.split('{').next().unwrap_or_default().to_owned())
+        .flat_map(|metric| ["_bucket", "_sum", "_count", ""].map(|end| format!("{metric}{end}")))
         .collect();
     let mut strangers = Vec::new();
     for path in documents(&root().join("docs")).into_iter().chain([root().join("README.md")]) {
@@ -97,7 +98,10 @@ fn metrics(text: &str) -> Metrics {
         let (sample, _) = line.rsplit_once(' ').unwrap();
         let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
         let labels = labels.trim_end_matches('}').split(',').filter_map(|label| label.split_once('='));
-        let labels: Vec<&str> = labels.map(|(label, _)| label).collect();
+        // The ranges of a histogram are no label of its own.
+        let labels: Vec<&str> = labels.map(|(label, _)| label).filter(|label| *label != "le").collect();
+        let histogram = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+        let name = histogram.filter(|name| kinds.get(name) == Some(&"histogram")).unwrap_or(name);
         let kind = kinds[name.strip_suffix("_total").filter(|name| kinds.contains_key(name)).unwrap_or(name)];
         let metric =
             if labels.is_empty() { name.to_owned() } else { format!("{name}{{{}}}", labels.join(",")) };

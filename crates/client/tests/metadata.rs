@@ -98,7 +98,7 @@ async fn the_only_server_that_was_named_names_the_others_of_its_group() {
     let began = Instant::now();
     fs.mkdirs("/a").await.unwrap();
     fs.mkdirs("/b").await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let (first, second) = (standby_script.calls.lock().unwrap(), active_script.calls.lock().unwrap());
     assert_eq!(first.iter().map(|call| call.3).collect::<Vec<_>>(), ["mkdirs", "getGroup"]);
     assert_eq!(second.len(), 2, "the second call goes to the active at once");

@@ -138,6 +138,10 @@ impl Collector for Figures {
             let counter = ConstCounter::new(value.load(Ordering::Relaxed));
             counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
         }
+        let operations: Vec<_> = state.counters.operation_figures().collect();
+        let sets = operations.iter().map(|(name, figures)| (vec![("operation", *name)], figures));
+        let help = "How long operations of the transfer port took; a write as long as its client was writing";
+        web::put_times(&mut encoder, ("clover_data_operation_seconds", help), sets)?;
         if let Some(scanners) = state.scanners.get() {
             encode_scans(scanners.figures(), &mut encoder)?;
         }
@@ -145,7 +149,7 @@ impl Collector for Figures {
         let (name, help) =
             ("clover_connections_refused", "Connections closed at once for want of a file descriptor");
         counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
-        Ok(())
+        web::put_process(&mut encoder, env!("CARGO_PKG_VERSION"))
     }
 }
 

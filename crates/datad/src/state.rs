@@ -13,6 +13,8 @@ use crate::{
 use base::{BlockId, Moment, StorageType};
 use blockstore::{BlockStore, POOL_COUNT_MAX, PoolStore, Scanners, StoreError, StoreResult, VolumeIndex};
 use env::{Env, descriptors::Place};
+use measures::{Figures, Times};
+use proto::data_transfer::Opcode;
 use std::{
     io,
     sync::{
@@ -64,6 +66,32 @@ pub struct Counters {
     pub blocks_written: AtomicU64,
     pub blocks_read: AtomicU64,
     pub transfer_errors: AtomicU64,
+    /// How long operations of the transfer port took, in the order of [`OPERATIONS`].
+    pub operations: [Times; OPERATIONS.len()],
+}
+
+/// The operations that are timed, and their names for `/metrics`.
+const OPERATIONS: [(Opcode, &str); 6] = [
+    (Opcode::WriteBlock, "write"),
+    (Opcode::ReadBlock, "read"),
+    (Opcode::BlockChecksum, "checksum"),
+    (Opcode::TransferBlock, "transfer"),
+    (Opcode::CopyBlock, "copy"),
+    (Opcode::ReplaceBlock, "replace"),
+];
+
+impl Counters {
+    /// Takes in how long an operation took, whether it failed or not. Operations on shared memory are not timed.
+    pub fn operated(&self, code: Opcode, began: Moment, now: Moment) {
+        if let Some(at) = OPERATIONS.iter().position(|(timed, _)| *timed == code) {
+            self.operations[at].record_ns(now.ns.saturating_sub(began.ns));
+        }
+    }
+
+    /// How long operations took, by their names.
+    pub fn operation_figures(&self) -> impl Iterator<Item = (&'static str, Figures)> {
+        OPERATIONS.iter().zip(&self.operations).map(|((_, name), times)| (*name, times.figures()))
+    }
 }
 
 impl State {

@@ -63,6 +63,8 @@ pub struct Core {
     pub fatal: Arc<Fatal>,
     /// The threads that this server's word rests on.
     pub threads: Arc<Threads>,
+    /// All calls that come over connections, counted and timed.
+    pub calls: Arc<measures::Calls>,
     /// A look at the RPC server's work under way, once there is a server.
     pub load: OnceLock<rpc::Load>,
     /// Answers a client's call, from the first question on: for calls that were held until this member serves.
@@ -111,6 +113,7 @@ impl Core {
             challenges: Challenges::new(&env),
             walks: Walks::default(),
             allowances: Allowances::default(),
+            calls: Arc::default(),
             load: OnceLock::new(),
             env,
             config,

@@ -1,6 +1,7 @@
 //! `/health` and `/metrics` of a metadata server: numbers looked up when they are asked for.
 
 mod groups;
+mod measured;
 
 use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, partition::Partition};
 use ::blocks::Stats;
@@ -314,7 +315,9 @@ impl Collector for Numbers {
         self.encode_group(&mut encoder)?;
         self.encode_groups(&mut encoder)?;
         self.encode_calls(&mut encoder)?;
-        self.encode_load(&mut encoder)
+        self.encode_load(&mut encoder)?;
+        measured::put(&self.core, &mut encoder)?;
+        web::put_process(&mut encoder, env!("CARGO_PKG_VERSION"))
     }
 }
 

@@ -253,6 +253,7 @@ impl MetaServer {
         rpc_config.limits.frame_bytes_max = core.config.call_queue.frame_bytes_max;
         rpc_config.limits.request_bytes_max = core.config.call_queue.request_bytes_max;
         rpc_config.descriptors = core.env.descriptors.clone();
+        rpc_config.calls = core.calls.clone();
         rpc_config.http_hint = web.as_ref().map(|web| web.local_addr().to_string());
         rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>, from| {
             // May run a command, once for a user and a while: the connection's task may wait for it.

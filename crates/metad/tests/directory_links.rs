@@ -40,7 +40,7 @@ async fn a_group_finds_the_new_root_while_the_old_one_answers() {
     let began = Instant::now();
     first.mkdirs(new, "/after").await;
     let mut has_session = false;
-    while began.elapsed() < Duration::from_secs(15) && !has_session {
+    while began.elapsed() < cluster::PATIENCE && !has_session {
         has_session = log_of(&first, new).await.groups.iter().any(|group| group.has_session);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -69,7 +69,7 @@ async fn the_root_finds_the_new_active_of_a_group_while_the_old_one_answers() {
     let new = second.wait_for_active(&[old]).await;
     let began = Instant::now();
     let mut is_serving = false;
-    while began.elapsed() < Duration::from_secs(15) && !is_serving {
+    while began.elapsed() < cluster::PATIENCE && !is_serving {
         is_serving = log_of(&second, new).await.is_serving;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

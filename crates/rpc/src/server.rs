@@ -89,6 +89,8 @@ pub struct ServerConfig {
     pub http_hint: Option<String>,
     /// The file descriptors that all connections of the process share. By default there are plenty.
     pub descriptors: Arc<Descriptors>,
+    /// Where calls are counted and timed.
+    pub calls: Arc<measures::Calls>,
 }
 
 impl ServerConfig {
@@ -102,6 +104,7 @@ impl ServerConfig {
             caller_resolver: None,
             http_hint: None,
             descriptors,
+            calls: Arc::default(),
         }
     }
 }
@@ -121,6 +124,7 @@ pub(crate) struct Shared {
     http_hint: Option<String>,
     room: Arc<Room>,
     descriptors: Arc<Descriptors>,
+    calls: Arc<measures::Calls>,
     /// The open connections; `None` once the server is shutting down.
     connections: Mutex<Option<HashMap<u64, Arc<Outbox>>>>,
     next_connection: AtomicU64,
@@ -144,6 +148,7 @@ impl Server {
             limits: config.limits,
             caller_resolver: config.caller_resolver,
             http_hint: config.http_hint,
+            calls: config.calls,
             connections: Mutex::new(Some(HashMap::new())),
             next_connection: AtomicU64::new(0),
         });

@@ -4,8 +4,10 @@ use crate::{
     RpcError,
     server::{Outbox, Paid},
 };
-use base::{CallOrigin, Caller, FsError};
+use base::{CallOrigin, Caller, FsError, Moment};
 use bytes::{Bytes, BytesMut};
+use env::clock::{Clock, SystemClock};
+use measures::Measured;
 use proto::rpc_frame::ReplyTo;
 use std::{net::SocketAddr, sync::Arc};
 
@@ -96,6 +98,8 @@ pub struct Replier {
     state_id: Option<i64>,
     /// Sees the answer before it goes out.
     watch: Option<Watch>,
+    /// Taken by the answer. Only calls that came over a connection are measured.
+    measured: Option<Measured>,
 }
 
 type Watch = Box<dyn FnOnce(Result<&Bytes, &RpcError>) + Send + Sync>;
@@ -126,18 +130,24 @@ pub struct Answer {
 
 impl Replier {
     /// `None` where the connection has ended.
-    pub(crate) fn new(to: ReplyTo, outbox: &Arc<Outbox>, paid: Arc<Paid>) -> Option<Self> {
+    pub(crate) fn new(
+        to: ReplyTo,
+        outbox: &Arc<Outbox>,
+        paid: Arc<Paid>,
+        measured: Measured,
+    ) -> Option<Self> {
         let state_id = to.state_id;
         outbox.expect_one().then(|| Self {
             way: Some(Way::Connection(to, Arc::clone(outbox), paid)),
             state_id,
             watch: None,
+            measured: Some(measured),
         })
     }
 
     /// A replier for a call that has no connection of its own, such as one that came inside another call: `take` gets the answer.
     pub fn captured(take: impl FnOnce(Answer) + Send + Sync + 'static) -> Self {
-        Self { way: Some(Way::Captured(Box::new(take))), state_id: None, watch: None }
+        Self { way: Some(Way::Captured(Box::new(take))), state_id: None, watch: None, measured: None }
     }
 
     /// Lets `watch` see the bytes of the response message, or the refusal, before it goes out.
@@ -150,6 +160,23 @@ impl Replier {
     pub fn unwatched(mut self) -> Self {
         self.watch = None;
         self
+    }
+
+    /// The call has waited until `now`, and is taken up by the thread that carries it out.
+    pub fn taken_up(&mut self, now: Moment) {
+        if let Some(measured) = &mut self.measured {
+            measured.taken_up(now);
+        }
+    }
+
+    /// The answer is made.
+    fn measure(&mut self, is_refused: bool) {
+        let (Some(measured), Some(Way::Connection(_, outbox, _))) = (self.measured.take(), &self.way) else {
+            return;
+        };
+        let now = SystemClock.moment();
+        outbox.note_answer(now);
+        measured.answered(now, is_refused);
     }
 
     /// Whether the client no longer waits for the answer: the client has closed the connection, or it broke.
@@ -178,6 +205,7 @@ impl Replier {
     }
 
     fn send_encoded(&mut self, length: usize, put: impl FnOnce(&mut BytesMut)) {
+        self.measure(false);
         match self.way.take() {
             Some(Way::Connection(to, outbox, paid)) => {
                 // Before the connection hears of the answer: it may wait for this memory.
@@ -210,6 +238,7 @@ impl Replier {
     }
 
     fn refuse(&mut self, error: RpcError) {
+        self.measure(true);
         if let Some(watch) = self.watch.take() {
             watch(Err(&error));
         }
@@ -232,6 +261,7 @@ impl Drop for Replier {
         if self.way.is_none() {
             return;
         }
+        self.measure(true);
         let error = RpcError::application(proto::exception::IO, GIVEN_UP);
         if let Some(watch) = self.watch.take() {
             watch(Err(&error));

@@ -5,9 +5,13 @@
 
 mod connection;
 mod pages;
+mod process;
 pub mod server;
+mod times;
 
 pub use connection::Peer;
 pub use pages::Pages;
+pub use process::put_process;
 pub use prometheus_client;
 pub use server::{Health, HealthSource, Web};
+pub use times::put_times;

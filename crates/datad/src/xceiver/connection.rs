@@ -68,7 +68,13 @@ pub async fn run(state: &Arc<State>, socket: Socket, peer: Peer) -> Option<Hold>
         is_known = true;
         let code = op.code;
         inbound.timeout = patience;
-        match operate(state, op, &mut inbound, &mut out, peer).await {
+        let began = state.env.clock.moment();
+        let result = operate(state, op, &mut inbound, &mut out, peer).await;
+        // A read is over before its client has said what it thinks of it, which may take long.
+        if code != Opcode::ReadBlock {
+            state.counters.operated(code, began, state.env.clock.moment());
+        }
+        match result {
             Ok(Next::Operation) => {}
             Ok(Next::End) => {
                 out.end().await;

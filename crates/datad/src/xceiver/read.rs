@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{pool::Pool, state::State};
 use blockstore::{ReplicaReader, ReplicaState};
-use proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
+use proto::{
+    data_transfer::Opcode,
+    hdfs::{ClientReadStatusProto, OpReadBlockProto, Status},
+};
 use rpc::streaming::{Inbound, Outgoing};
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -32,6 +35,7 @@ pub async fn read_block(
 ) -> Result<Next, Refusal> {
     let block = request::block(&op.header.base_header.block);
     let pool = state.pool(&block.pool)?;
+    let began = state.env.clock.moment();
     // Negative numbers arrive as numbers beyond any block.
     let reader = open_with_length(state, pool, &block, op.offset.saturating_add(op.len)).await?;
     let outbound = Outbound::new(pool, reader, op.offset, op.len, op.send_checksums())?;
@@ -39,6 +43,7 @@ pub async fn read_block(
     let volume = outbound.volume();
     outbound.send_with_answer(state, out).await?;
 
+    counters.operated(Opcode::ReadBlock, began, state.env.clock.moment());
     counters.blocks_read.fetch_add(1, Ordering::Relaxed);
     counters.bytes_read.fetch_add(op.len, Ordering::Relaxed);
 

@@ -63,7 +63,8 @@ fn queue(core: &Arc<Core>, waiter: Waiter) {
         core.in_hand(&waiter.call),
         Box::new(move |turn| match turn {
             Some(turn) => {
-                let Waiter { call, reply, request, deadline, older } = waiter;
+                let Waiter { call, mut reply, request, deadline, older } = waiter;
+                reply.taken_up(turn.taken_up);
                 if let Some(reply) = gate::in_turn(&server, turn, &call, reply) {
                     run(&server, turn, Waiter { call, reply, request, deadline, older });
                 }

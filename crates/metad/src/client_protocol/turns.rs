@@ -32,12 +32,13 @@ pub fn in_turn(
     if let Err(error) = admit(&core.partition) {
         return refuse(core, call, reply, &error);
     }
-    lookups::find(core, call, reply, move |core, call, reply, older| {
+    lookups::find(core, call, reply, move |core, call, mut reply, older| {
         let server = core.clone();
         core.partition.attempt(
             core.in_hand(&call),
             Box::new(move |turn| {
                 let Some(turn) = turn else { return hand_over(&server, call, reply) };
+                reply.taken_up(turn.taken_up);
                 #[cfg(feature = "planted-panics")]
                 crate::fatal::planted::strike(&call);
                 if let Some(reply) = gate::in_turn(&server, turn, &call, reply) {

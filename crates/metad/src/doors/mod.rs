@@ -118,6 +118,13 @@ impl Doors {
         Numbers { pending: self.hold.count(), pending_bytes: self.hold.bytes(), ..all }
     }
 
+    /// How long the calls were away that other groups have answered.
+    pub fn times_away(&self) -> measures::Figures {
+        let mut all = measures::Figures::default();
+        self.groups.lock().values().for_each(|group| all.add(&group.times_away()));
+        all
+    }
+
     /// Lets go of all calls that are on their way: see [`Forwarder::close`].
     pub fn close(&self) {
         self.groups.lock().values().for_each(Forwarder::close);

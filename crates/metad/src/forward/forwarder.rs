@@ -7,6 +7,7 @@ use super::{
 };
 use crate::member::Standing;
 use base::{FsError, GroupId, Level, MemberId};
+use measures::{Figures, Times};
 use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
 use rpc::{Call, CallError, Client, Replier, RpcError};
 use std::{
@@ -86,6 +87,8 @@ struct Counts {
     refused: AtomicU64,
     dropped: AtomicU64,
     waiting: AtomicU64,
+    /// How long the calls were away that another member has answered.
+    away: Times,
 }
 
 /// Numbers for pages.
@@ -216,6 +219,11 @@ impl Forwarder {
             .map_err(|error| format!("member {member} at {address}: {error}"))
     }
 
+    /// How long the calls were away that another member has answered, waiting for an active included.
+    pub fn times_away(&self) -> Figures {
+        self.inner.as_ref().map(|inner| inner.counts.away.figures()).unwrap_or_default()
+    }
+
     pub fn runtime(&self) -> Option<&Handle> {
         self.inner.as_ref().map(|inner| &inner.parts.runtime)
     }
@@ -279,7 +287,8 @@ impl Inner {
         serve: Serve,
         ticket: Ticket,
     ) {
-        let deadline = Instant::now() + Duration::from_millis(self.parts.limits.wait_ms);
+        let began = Instant::now();
+        let deadline = began + Duration::from_millis(self.parts.limits.wait_ms);
         let mut standing = self.parts.standing.clone();
         call.origin.repeats += u32::from(fate == Fate::Unknown);
         let mut pause = PAUSE_MIN;
@@ -301,6 +310,7 @@ impl Inner {
                 match self.send(&client, &request, &reply, *member, &mut standing).await {
                     Sent::Answered(answer) if !answer.is_elsewhere() => {
                         self.count(|counts| &counts.forwarded);
+                        self.counts.away.record_ns(began.elapsed().as_nanos() as u64);
                         return pass_on(answer, reply);
                     }
                     Sent::Refused(error) => return reply.error(error),

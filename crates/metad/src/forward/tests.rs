@@ -314,7 +314,7 @@ async fn a_call_that_comes_while_the_active_is_about_to_serve_waits_over_there()
 
 #[tokio::test]
 async fn patience_and_room_end_in_the_refusal_that_makes_clients_go_elsewhere() {
-    let limits = HoldLimits { count_max: 1, wait_ms: 200, ..HoldLimits::default() };
+    let limits = HoldLimits { count_max: 1, wait_ms: 3_000, ..HoldLimits::default() };
     let (lonely, _) = two(limits);
     let client = lonely.client();
     let waiting = begin(&client, "/waits");
@@ -322,7 +322,7 @@ async fn patience_and_room_end_in_the_refusal_that_makes_clients_go_elsewhere() 
     let began = Instant::now();
     let refused = make(&client, "/too-many").await.unwrap_err();
     assert_eq!(refused.class(), Some(exception::STANDBY), "{refused}");
-    assert!(began.elapsed() < Duration::from_millis(150), "refused at once");
+    assert!(began.elapsed() < Duration::from_millis(2_500), "refused at once");
     let refused = waiting.await.unwrap().unwrap_err();
     assert_eq!(refused.class(), Some(exception::STANDBY), "{refused}");
     assert!(refused.to_string().contains("Operation mkdirs is not supported in state standby"), "{refused}");

@@ -97,7 +97,12 @@ impl Shared {
             return Ok(());
         }
         let shared = self.clone();
+        let began = self.env.clock.moment();
         let done = Box::new(move |result: Result<_, Arc<journal::Fault>>| {
+            if result.is_ok() {
+                let now = shared.env.clock.moment();
+                shared.flushes.record_ns(now.ns.saturating_sub(began.ns));
+            }
             let event = match result {
                 Ok(durable) => Event::Durable(effects, durable),
                 Err(fault) => Event::DiskFailed(fault.to_string()),

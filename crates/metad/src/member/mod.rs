@@ -352,6 +352,11 @@ impl GroupMember {
         self.shared.propose(proposals)
     }
 
+    /// How long entries took from this member to its disk.
+    pub fn flush_times(&self) -> measures::Figures {
+        self.shared.flushes.figures()
+    }
+
     /// Gives the proposed entries to the disk. The thread that has proposed them calls it, and holds no lock. Appends are quick, but now and then one
     /// begins a new file, and a slow disk takes seconds for that.
     pub fn write_proposed(&self) {

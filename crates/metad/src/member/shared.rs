@@ -57,6 +57,8 @@ pub struct Shared {
     pub reader: Reader,
     pub room: Room,
     pub journal: Journal,
+    /// How long entries take from here to the disk.
+    pub flushes: measures::Times,
     pub coordinator: Arc<dyn Coordinator>,
     pub commit: Arc<CommitWatch>,
     pub unsettled: Arc<Unsettled>,
@@ -133,6 +135,7 @@ impl Shared {
             reader: Reader::default(),
             room: Room::default(),
             journal,
+            flushes: measures::Times::default(),
             coordinator,
             commit,
             unsettled,

@@ -48,6 +48,8 @@ pub struct Turn<'a> {
     epoch: Epoch,
     pub now: Timestamp,
     pub moment: Moment,
+    /// When the call that is being carried out was taken up.
+    pub taken_up: Moment,
     entries: Vec<(EntryKind, Bytes)>,
     releases: Vec<(Until, Release)>,
     at_the_end: Vec<AtTheEnd>,
@@ -93,6 +95,7 @@ impl<'a> Turn<'a> {
             epoch: partition.member.epoch(),
             now: partition.env.clock.timestamp(),
             moment,
+            taken_up: moment,
             partition,
             tree,
             entries: Vec::new(),

@@ -60,7 +60,8 @@ impl Partition {
                     attempt(Some(&mut turn));
                 }
                 pulse::step();
-                if self.moment().ns - began.ns > TURN_NS_MAX {
+                turn.taken_up = self.moment();
+                if turn.taken_up.ns - began.ns > TURN_NS_MAX {
                     break;
                 }
             }

@@ -12,7 +12,7 @@ use std::{
 pub type Starting = BTreeMap<u32, tokio::task::JoinHandle<Result<MetaServer, StartError>>>;
 
 /// A call of a member's life before may still be on its way out.
-const LETS_GO: Duration = Duration::from_secs(5);
+const LETS_GO: Duration = Duration::from_secs(60);
 
 /// A port on which nobody listens.
 pub fn free_address() -> SocketAddr {

@@ -29,7 +29,7 @@ pub mod way;
 
 #[allow(unused_imports, reason = "each test program uses its own part of it")]
 pub use {
-    calls::{exists, mkdirs_request, page, refusal, refused, set_safe_mode, try_mkdirs},
+    calls::{be_patient, exists, mkdirs_request, page, refusal, refused, set_safe_mode, try_mkdirs},
     disks::copy,
     life::{Starting, free_address},
     plan::Plan,

@@ -5,16 +5,22 @@
 //! it is through. Replies made later wake it once, however many there are.
 
 use crate::RpcError;
+use base::Moment;
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use proto::rpc_frame::{ReplyTo, Status, put_error, put_success};
-use std::time::Instant;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Instant,
+};
 use tokio::sync::Notify;
 
 #[derive(Default)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
     wake: Notify,
+    /// When the last answer was made, in nanoseconds of a [`Moment`].
+    answered_ns: AtomicU64,
 }
 
 #[derive(Default)]
@@ -44,6 +50,15 @@ pub(crate) struct Glance {
 }
 
 impl Outbox {
+    /// When the last answer was made; the clock's start before there is one.
+    pub(crate) fn answered(&self) -> Moment {
+        Moment { ns: self.answered_ns.load(Ordering::Relaxed) }
+    }
+
+    pub(crate) fn note_answer(&self, now: Moment) {
+        self.answered_ns.store(now.ns, Ordering::Relaxed);
+    }
+
     /// Counts a call that is about to be made. False where none may follow, after a fatal reply.
     pub(crate) fn expect_one(&self) -> bool {
         let mut state = self.state.lock();
