@@ -1,7 +1,7 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make dist (what users get), make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads,
+# Others: make dist (what users get), make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs,
 #   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
 #   make contract-blocks, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: webhdfs webhdfs-slice local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -141,6 +141,17 @@ contract-blocks: build setup-test
 contract-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice --part contract --part shell --part blocks $(CONTRACT)
+
+# WebHDFS: Hadoop's own tests over webhdfs://, then curl and Python's clients, and requests that no honest client sends; with redirects and without.
+webhdfs: build setup-test
+	tests/contract/run --clover $(BUILD)/release/clover --part webhdfs --work target/webhdfs-contract $(CONTRACT)
+	target/clients/venv/bin/python -B tests/webhdfs/run --clover $(BUILD)/release/clover $(WEBHDFS)
+
+# A minute or two of it, as CI runs it.
+webhdfs-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/contract/run --clover $(BUILD)/debug/clover --part webhdfs --slice --work target/webhdfs-contract $(CONTRACT)
+	target/clients/venv/bin/python -B tests/webhdfs/run --clover $(BUILD)/debug/clover --slice $(WEBHDFS)
 
 # Several groups of two members each, as processes of their own with a real ZooKeeper: Hadoop's own tests, the commands of its shell, the same random
 # calls as on a real Hadoop, and its jobs. What differs from one group has its reason in tests/contract/allowed-in-groups.txt.

@@ -16,6 +16,7 @@ pub mod fs_error;
 pub mod id;
 pub mod level;
 pub mod packet;
+pub mod proxies;
 pub mod replica;
 pub mod storage;
 pub mod time;
@@ -33,6 +34,7 @@ pub use id::{
 };
 pub use level::{Level, Levels, UnknownLevel};
 pub use packet::PacketHeader;
+pub use proxies::Proxies;
 pub use replica::{Candidate, ReplicaState};
 pub use storage::{POLICY_UNSPECIFIED, StoragePolicy, StorageType, types_beyond};
 pub use time::{Moment, Timestamp};

@@ -2,7 +2,7 @@
 
 use crate::{
     config::{self, loopback, settings::Settings},
-    runtime, user,
+    runtime, user, webhdfs,
 };
 use anyhow::Context;
 use datad::{DataConfig, DataServer};
@@ -21,11 +21,14 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let settings = settings(&args)?;
-    let config = config::data::config(&settings, &user::of_this_process()?)?;
+    let user = user::of_this_process()?;
+    let config = config::data::config(&settings, &user)?;
     loopback::warn(&settings);
+    let env = Env::production();
+    let gateway = webhdfs::beside_data(&settings, &user, &env, &config)?;
     runtime::block_on(async move {
-        let server =
-            DataServer::start(Env::production(), config).await.context("starting the data server")?;
+        let pages = gateway.as_ref().map(gateway::Gateway::pages).unwrap_or_default();
+        let server = DataServer::start_with(env, config, pages).await.context("starting the data server")?;
         server
             .state()
             .reconfiguration

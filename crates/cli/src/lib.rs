@@ -24,6 +24,7 @@ pub mod runtime;
 pub mod table;
 pub mod target;
 pub mod user;
+mod webhdfs;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ mod restore;
 
 use crate::{
     config::{self, loopback, settings::Settings},
-    runtime, user,
+    runtime, user, webhdfs,
 };
 use anyhow::Context;
 use base::GroupId;
@@ -274,8 +274,12 @@ fn accept_disk(args: &Serve) -> anyhow::Result<ExitCode> {
 
 fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
-    let config = config::meta::config(&settings, &user::of_this_process()?)?;
+    let user = user::of_this_process()?;
+    let mut config = config::meta::config(&settings, &user)?;
     loopback::warn(&settings);
+    let env = Env::production();
+    let gateway = webhdfs::beside_metadata(&settings, &user, &env, &mut config)?;
+    let advertised = config.group.advertised.rpc.clone();
     runtime::block_on(async move {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let signal = tokio::spawn(async move {
@@ -286,7 +290,10 @@ fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
         // A sender that is gone has said all that it will.
         let stop = async { drop(stopped.await) };
         // It may be started several times in one process; each is ready to be called.
-        metad::run(Env::production(), config, stop, |server| {
+        metad::run(env, config, stop, |server| {
+            if let Some(gateway) = &gateway {
+                webhdfs::locate(gateway, advertised.as_deref(), server.rpc_address());
+            }
             println!("ready hdfs://{}", server.rpc_address())
         })
         .await?;

@@ -187,7 +187,7 @@ fn servers_refuse_to_start_from_what_they_do_not_understand() {
             meta,
             &["server.toml:1", "calls do not occupy threads here; leave it out", "from-hdfs.md"],
         ),
-        ("'dfs.webhdfs.enabled' = 'true'\n", meta, &["not built yet", "no WebHDFS"]),
+        ("'dfs.http.policy' = 'HTTPS_ONLY'\n", meta, &["not built yet", "no HTTPS"]),
         ("'dfs.client.retry.max.attempts' = 3\n", data, &["is read by clients"]),
         (
             "rpc_address = 'meta-1:8020'\n",

@@ -2,7 +2,7 @@
 
 use crate::{FileSystem, Result};
 use base::AdminState;
-use proto::hdfs;
+use proto::{common, hdfs, protocol};
 use std::collections::{BTreeMap, HashSet};
 
 /// A data server as the metadata server sees it. Sizes in bytes, times in milliseconds since 1970.
@@ -94,6 +94,17 @@ fn known_servers(all: Vec<hdfs::DatanodeInfoProto>, dead: &[hdfs::DatanodeInfoPr
 }
 
 impl FileSystem {
+    /// The groups of a user, as the metadata server knows them.
+    ///
+    /// # Errors
+    /// The call fails: see [`FileSystem::call`].
+    pub async fn groups_of(&self, user: &str) -> Result<Vec<String>> {
+        let request = common::GetGroupsForUserRequestProto { user: user.to_owned() };
+        let answer: common::GetGroupsForUserResponseProto =
+            self.namenodes_for(protocol::GET_USER_MAPPINGS).call("getGroupsForUser", &request).await?;
+        Ok(answer.groups)
+    }
+
     /// All data servers: the living ones, then the lost ones.
     ///
     /// # Errors

@@ -41,6 +41,14 @@ pub struct CreateOptions {
     pub parent_must_exist: bool,
     /// The mode before the umask is taken away; 0666 if not given.
     pub mode: Option<u16>,
+    /// The mode on which the default access control list of the directory works; `mode` if not given.
+    pub unmasked: Option<u16>,
+    /// The name of the file's own storage policy; that of the directory if not given.
+    pub storage_policy: Option<String>,
+    /// The name of the file's own erasure coding policy; that of the directory if not given.
+    pub erasure_coding: Option<String>,
+    /// Replicas may be in memory at first.
+    pub lazy_persist: bool,
     pub replication: Option<u16>,
     pub block_size: Option<u64>,
     pub bytes_per_checksum: Option<u32>,
@@ -53,6 +61,7 @@ pub struct CreateOptions {
 const CREATE: u32 = 1;
 const OVERWRITE: u32 = 2;
 const APPEND: u32 = 4;
+const LAZY_PERSIST: u32 = 0x10;
 const NEW_BLOCK: u32 = 0x20;
 
 /// The largest time that crosses the wire as "leave it as it is": Hadoop's -1.
@@ -67,9 +76,12 @@ impl FileSystem {
     /// than `hdfs`, names no host, or names a service whose servers are not configured.
     pub fn connect(uri: &str, config: &Config) -> Result<Self> {
         let settings = Settings::new(config)?;
-        let location = Location::resolve(uri, config)?;
-        // Hadoop's clients name themselves alike; people look for it in server logs.
-        let client_name: Arc<str> = format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into();
+        Ok(Self::connect_to(Location::resolve(uri, config)?, settings))
+    }
+
+    /// Prepares to talk to servers whose addresses are known, with settings that are checked.
+    pub fn connect_to(location: Location, settings: Settings) -> Self {
+        let client_name = new_client_name();
         let namenodes = Arc::new(Namenodes::new(location.clone(), &settings));
         let leases = Leases::new(namenodes.clone(), client_name.clone());
         let local = settings
@@ -78,7 +90,25 @@ impl FileSystem {
             .map(|local| Arc::new(LocalReads::new(local, &client_name, settings.io_timeout)));
         let defaults = OnceCell::new();
         let shared = Shared { location, settings, client_name, namenodes, leases, defaults, local };
-        Ok(Self { shared: Arc::new(shared) })
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The same connections and settings, under the name of a new client: it has leases of its own, which end when the files that it
+    /// has opened are closed or dropped, whatever this one still writes.
+    pub fn as_another_client(&self) -> Self {
+        let client_name = new_client_name();
+        let shared = &self.shared;
+        let leases = Leases::new(shared.namenodes.clone(), client_name.clone());
+        let shared = Shared {
+            location: shared.location.clone(),
+            settings: shared.settings.clone(),
+            client_name,
+            namenodes: shared.namenodes.clone(),
+            leases,
+            defaults: OnceCell::new_with(shared.defaults.get().copied()),
+            local: shared.local.clone(),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// `hdfs://` and the authority, without a path.
@@ -208,11 +238,15 @@ impl FileSystem {
             src: path.to_owned(),
             masked: permission(mode & !settings.umask),
             client_name: self.client_name().to_owned(),
-            create_flag: if options.overwrite { CREATE | OVERWRITE } else { CREATE },
+            create_flag: CREATE
+                | if options.overwrite { OVERWRITE } else { 0 }
+                | if options.lazy_persist { LAZY_PERSIST } else { 0 },
             create_parent: !options.parent_must_exist,
             replication: u32::from(replication),
             block_size,
-            unmasked: Some(permission(mode)),
+            unmasked: Some(permission(options.unmasked.unwrap_or(mode))),
+            ec_policy_name: options.erasure_coding.clone(),
+            storage_policy: options.storage_policy.clone(),
             ..Default::default()
         };
         let lease = self.lease();
@@ -497,6 +531,11 @@ impl FileSystem {
     pub(crate) fn nonsense(&self, method: &str, reason: &str) -> Error {
         Error::Nonsense { address: self.uri(), method: method.to_owned(), reason: reason.to_owned() }
     }
+}
+
+/// Hadoop's clients name themselves alike; people look for it in server logs.
+fn new_client_name() -> Arc<str> {
+    format!("DFSClient_CLOVER_{}", uuid::Uuid::new_v4().simple()).into()
 }
 
 fn permission(mode: u16) -> hdfs::FsPermissionProto {

@@ -109,6 +109,7 @@ impl Namenodes {
         let options = ClientOptions {
             client_id,
             call_timeout: settings.rpc_timeout.unwrap_or(default_timeout),
+            real_user: settings.real_user.clone(),
             ..options(settings.connect_timeout)
         };
         let client =

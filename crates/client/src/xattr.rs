@@ -24,7 +24,11 @@ pub struct Xattr {
 const CREATE: u32 = 1;
 const REPLACE: u32 = 2;
 
-fn to_wire(name: &str, value: Option<Bytes>) -> Result<p::XAttrProto> {
+/// An attribute as it crosses the wire.
+///
+/// # Errors
+/// The name has no known namespace ([`FsError::InvalidArgument`]).
+pub fn to_wire(name: &str, value: Option<Bytes>) -> Result<p::XAttrProto> {
     let refuse = |why: &str| Err(Error::Fs(FsError::InvalidArgument(why.into())));
     const PREFIX: &str =
         "An XAttr name must be prefixed with user/trusted/security/system/raw, followed by a '.'";

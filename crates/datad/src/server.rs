@@ -25,7 +25,7 @@ use tokio::{
     sync::watch,
     task::JoinHandle,
 };
-use web::Web;
+use web::{Pages, Web};
 
 /// Why a data server does not start.
 #[derive(Debug, Error)]
@@ -71,6 +71,14 @@ impl DataServer {
     /// directories cannot be opened, [`StartError::BrokenOff`] if opening them panics, [`StartError::Scanners`] if no
     /// threads can be started for them.
     pub async fn start(env: Env, config: DataConfig) -> Result<DataServer, StartError> {
+        Self::start_with(env, config, Pages::default()).await
+    }
+
+    /// Starts like [`DataServer::start`], with further pages on the HTTP port.
+    ///
+    /// # Errors
+    /// Those of [`DataServer::start`].
+    pub async fn start_with(env: Env, config: DataConfig, pages: Pages) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
         }
@@ -130,7 +138,7 @@ impl DataServer {
             let (state, progress) = (state.clone(), progress.clone());
             Arc::new(move || metrics::health(&state, &progress))
         };
-        let web = Web::serve(http, Arc::new(metrics::registry(&state)), health)
+        let web = Web::serve(http, Arc::new(metrics::registry(&state)), health, pages)
             .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
         tracing::info!(
             uuid = %state.identity.uuid, transfer = %state.identity.transfer_addr,

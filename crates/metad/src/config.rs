@@ -1,7 +1,7 @@
 //! The numbers and places that a metadata server is started with. Collaborators (clock, disk) come apart.
 
 use crate::{racks::RackScript, user_groups::UserGroupsConfig, watch::LastResort};
-use base::{GroupId, Level, MemberId};
+use base::{GroupId, Level, MemberId, Proxies};
 use coord::Coordinator;
 use namespace::Limits;
 use std::{
@@ -10,6 +10,7 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+use web::Pages;
 
 #[derive(Clone, Debug)]
 pub struct MetaConfig {
@@ -18,6 +19,8 @@ pub struct MetaConfig {
     pub rpc_address: SocketAddr,
     /// None: no HTTP port.
     pub http_address: Option<SocketAddr>,
+    /// Further pages on the HTTP port, and the threads that serve them.
+    pub pages: Pages,
     pub limits: Limits,
     pub defaults: FileDefaults,
     pub blocks: blocks::Config,
@@ -43,6 +46,8 @@ pub struct MetaConfig {
     pub racks: Vec<(String, String)>,
     /// The script that tells the racks of the others.
     pub rack_script: Option<RackScript>,
+    /// Users who may act in the place of others.
+    pub proxies: Proxies,
     /// The source of users' groups.
     pub user_groups: UserGroupsConfig,
     /// The file of the audit log; `None` if none is written.
@@ -57,6 +62,7 @@ impl MetaConfig {
             name_directory,
             rpc_address: (Ipv4Addr::LOCALHOST, 0).into(),
             http_address: None,
+            pages: Pages::default(),
             limits: Limits::default(),
             defaults: FileDefaults::default(),
             blocks: blocks::Config::default(),
@@ -70,6 +76,7 @@ impl MetaConfig {
             excluded_data_servers_file: None,
             racks: Vec::new(),
             rack_script: None,
+            proxies: Proxies::default(),
             user_groups: UserGroupsConfig::default(),
             audit_log: None,
             group: GroupConfig::default(),

@@ -30,7 +30,8 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers { core: core.clone() }));
     let asked = core.clone();
-    let pages = web::jmx::jmx(jmx::source(core));
+    let mut pages = core.config.pages.clone();
+    pages.router = pages.router.merge(web::jmx::jmx(jmx::source(core)));
     Web::bind_with(address, Arc::new(registry), Arc::new(move || health(&asked)), pages).await
 }
 

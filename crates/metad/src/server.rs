@@ -16,11 +16,13 @@ use crate::{
     renew, scrub,
     watch::RUNTIME,
 };
-use base::{FsError, GroupId, MemberId, MemberLife, directory_log::Dix};
+use base::{FsError, GroupId, MemberId, MemberLife, Proxies, directory_log::Dix};
 use coord::{ChangeError, MemberRecord};
 use env::{Env, pulse};
 use group::Role;
 use namespace::homes::Intent;
+use proto::{exception, rpc_frame::ErrorCode};
+use rpc::RpcError;
 use std::{
     io,
     net::SocketAddr,
@@ -253,11 +255,23 @@ impl MetaServer {
         rpc_config.descriptors = core.env.descriptors.clone();
         rpc_config.calls = core.calls.clone();
         rpc_config.http_hint = web.as_ref().map(|web| web.local_addr().to_string());
-        rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>| {
+        rpc_config.caller_resolver = Some(Arc::new(move |user: &str, real_user: Option<&str>, from| {
             // May run a command, once for a user and a while: the connection's task may wait for it.
-            Ok(tokio::task::block_in_place(|| {
+            let caller = tokio::task::block_in_place(|| {
                 resolver.user_groups.caller(user, real_user, resolver.moment())
-            }))
+            });
+            match real_user {
+                Some(real)
+                    if !resolver.config.proxies.allows(real, user, || caller.groups.to_vec(), from) =>
+                {
+                    Err(RpcError::fatal(
+                        ErrorCode::FatalUnauthorized,
+                        exception::AUTHORIZATION,
+                        Proxies::refusal(real, user),
+                    ))
+                }
+                _ => Ok(caller),
+            }
         }));
         let rpc = rpc::Server::bind(rpc_config).map_err(|source| StartError::Rpc { address, source })?;
         // Nobody else sets it.

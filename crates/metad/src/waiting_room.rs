@@ -30,9 +30,14 @@ pub async fn wait(env: &Env, config: &MetaConfig, waiting: Box<Waiting>) -> Resu
     let web = match config.http_address {
         None => None,
         Some(address) => Some(
-            Web::bind(address, Arc::new(Registry::default()), Arc::new(move || health(&asked)))
-                .await
-                .map_err(|source| StartError::Http { address, source })?,
+            Web::bind_with(
+                address,
+                Arc::new(Registry::default()),
+                Arc::new(move || health(&asked)),
+                config.pages.clone(),
+            )
+            .await
+            .map_err(|source| StartError::Http { address, source })?,
         ),
     };
     let mut told = None;

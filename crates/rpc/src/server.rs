@@ -23,7 +23,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::{
     collections::HashMap,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -35,10 +35,11 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Makes the caller from the effective user and the real one, once a connection. It runs on the
+/// Makes the caller from the effective user, the real one and the client's address, once a connection. It runs on the
 /// connection's task: a look-up that waits belongs elsewhere. It may refuse, as for a user who may not act
 /// for another.
-pub type CallerResolver = Arc<dyn Fn(&str, Option<&str>) -> Result<Arc<Caller>, RpcError> + Send + Sync>;
+pub type CallerResolver =
+    Arc<dyn Fn(&str, Option<&str>, IpAddr) -> Result<Arc<Caller>, RpcError> + Send + Sync>;
 
 /// How much one connection may cost, and all of them together.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! One small HTTP server of a role.
 
-use crate::few::Few;
+use crate::{Pages, connection};
 use axum::{
     Router,
     extract::State,
@@ -11,7 +11,7 @@ use axum::{
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde::Serialize;
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 
 /// How a role is, for load balancers and people. Serialized as JSON: `{"ok":true,"state":"active",…}`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -52,7 +52,7 @@ impl Web {
     /// `AddrInUse` if the port is taken, `AddrNotAvailable` if the address is not one of this machine; or the system's
     /// reason why the address cannot be bound.
     pub async fn bind(addr: SocketAddr, registry: Arc<Registry>, health: HealthSource) -> io::Result<Web> {
-        Self::bind_with(addr, registry, health, Router::new()).await
+        Self::bind_with(addr, registry, health, Pages::default()).await
     }
 
     /// Binds and serves like [`Web::bind`], with further pages for the server's role.
@@ -63,12 +63,12 @@ impl Web {
         addr: SocketAddr,
         registry: Arc<Registry>,
         health: HealthSource,
-        pages: Router,
+        pages: Pages,
     ) -> io::Result<Web> {
-        Self::start(TcpListener::bind(addr).await?, registry, health, pages)
+        Self::serve(TcpListener::bind(addr).await?.into_std()?, registry, health, pages)
     }
 
-    /// Serves a socket that is bound already.
+    /// Serves a socket that is bound already. To be called within a runtime.
     ///
     /// # Errors
     /// The system refuses to make the socket non-blocking or to say its address.
@@ -76,27 +76,26 @@ impl Web {
         listener: std::net::TcpListener,
         registry: Arc<Registry>,
         health: HealthSource,
+        pages: Pages,
     ) -> io::Result<Web> {
         listener.set_nonblocking(true)?;
-        Self::start(TcpListener::from_std(listener)?, registry, health, Router::new())
-    }
-
-    fn start(
-        listener: TcpListener,
-        registry: Arc<Registry>,
-        health: HealthSource,
-        pages: Router,
-    ) -> io::Result<Web> {
+        let Pages { router: further, runtime, connections_max } = pages;
+        let runtime = runtime.unwrap_or_else(Handle::current);
+        let listener = {
+            // A socket is watched by the runtime in which it is made.
+            let _within = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
         let local_addr = listener.local_addr()?;
         let router = Router::new()
             .route("/health", get(show_health))
             .route("/ready", get(show_ready))
             .route("/metrics", get(show_metrics))
             .with_state(Shared { registry, health })
-            .merge(pages)
+            .merge(further)
             .fallback(not_here);
         let (stop, mut stopped) = watch::channel(false);
-        let task = tokio::spawn(async move {
+        let task = runtime.spawn(async move {
             let end = async move {
                 // An error means that the handle is gone, which ends the server as well.
                 let _ = stopped.wait_for(|stop| *stop).await;
@@ -104,11 +103,7 @@ impl Web {
             tokio::select! {
                 biased;
                 () = end => {}
-                served = axum::serve(Few::new(listener), router).into_future() => {
-                    if let Err(error) = served {
-                        tracing::error!(%local_addr, %error, "the HTTP server ended");
-                    }
-                }
+                () = connection::serve(listener, router, connections_max) => {}
             }
         });
         Ok(Web { local_addr, stop, task })
@@ -161,7 +156,7 @@ async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
 }
 
 /// Pages of HDFS that tools ask for, and that are not built yet.
-const LATER: [&str; 4] = ["/fsck", "/imagetransfer", "/jmx", "/webhdfs/"];
+const LATER: [&str; 3] = ["/fsck", "/imagetransfer", "/jmx"];
 
 async fn not_here(uri: Uri) -> impl IntoResponse {
     let path = uri.path();

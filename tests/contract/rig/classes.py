@@ -5,7 +5,7 @@ import zipfile
 
 # Tests that were never meant to share a JVM leave things behind in it.
 ALONE = ("more", "blocks")
-PARTS = ("contract", "shell", *ALONE)
+PARTS = ("contract", "shell", "webhdfs", *ALONE)
 
 # The others take an hour or more on each side.
 USUAL = ("contract", "shell")

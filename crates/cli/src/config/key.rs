@@ -41,6 +41,42 @@ pub const INSECURE_SIMPLE_AUTH: Key = Key {
     help: "Anyone who reaches the server can act as any user, because clients are not authenticated. Without this, servers listen on loopback addresses only.",
 };
 
+/// Both roles have it.
+pub const WEBHDFS: Key = Key {
+    name: "webhdfs",
+    hadoop: Some(("dfs.webhdfs.enabled", HadoopUnit::Same)),
+    kind: Kind::Bool,
+    default: "true",
+    help: "Whether the HTTP port also serves WebHDFS, below /webhdfs/v1.",
+};
+
+/// Both roles have it.
+pub const WEBHDFS_TRANSFERS: Key = Key {
+    name: "max_webhdfs_transfers",
+    hadoop: None,
+    kind: Kind::Integer { min: 1, max: 10_000 },
+    default: "64",
+    help: "Files that are read and written over WebHDFS at once by this server; further requests wait for 10 s, and are then told to try again.",
+};
+
+/// Both roles have it.
+pub const CORS_ORIGINS: Key = Key {
+    name: "cors_origins",
+    hadoop: None,
+    kind: Kind::Texts,
+    default: "",
+    help: "Origins, as https://console.example, whose pages may use WebHDFS of this server from a browser; `*` for all. Pages of this server may, and on a data server those of its metadata servers' hosts.",
+};
+
+/// Both roles have it.
+pub const PROXY_USERS: Key = Key {
+    name: "proxy_users",
+    hadoop: None,
+    kind: Kind::Table,
+    default: "",
+    help: "Users who may act in the place of others, as gateways do (Hadoop: hadoop.proxyuser.USER.hosts, .users, .groups): \"knox.hosts\" has addresses or networks with commas between, \"knox.users\" and \"knox.groups\" the users and groups for whom it may act; `*` for all.",
+};
+
 /// The unit of a bare number under Hadoop's name, if it differs from ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HadoopUnit {

@@ -7,6 +7,7 @@ use super::{
     settings::Settings,
 };
 use anyhow::bail;
+use base::Proxies;
 use metad::{CallLimits, FileDefaults, MetaConfig, RackScript, UserGroupsConfig};
 use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
 use std::{path::PathBuf, time::Duration};
@@ -20,7 +21,13 @@ pub const KEYS: &[Key] = &[
     Key { name: "rpc_address", hadoop: Some(("dfs.namenode.rpc-address", Same)), kind: Address, default: "127.0.0.1:8020",
         help: "Where clients and data servers call." },
     Key { name: "http_address", hadoop: Some(("dfs.namenode.http-address", Same)), kind: Address, default: "127.0.0.1:9870",
-        help: "Where /health and /metrics are; empty for nowhere." },
+        help: "Where /health, /metrics and WebHDFS are; empty for nowhere." },
+    key::WEBHDFS,
+    Key { name: "webhdfs_redirects", hadoop: None, kind: Bool, default: "true",
+        help: "Whether those who read or write files over WebHDFS are sent to data servers. If not, this server moves the bytes itself, so that clients never meet the names of data servers." },
+    key::WEBHDFS_TRANSFERS,
+    key::CORS_ORIGINS,
+    key::PROXY_USERS,
     key::INSECURE_SIMPLE_AUTH,
     Key { name: "superuser", hadoop: None, kind: Text, default: "",
         help: "The user above all permissions; empty for the one who runs the server." },
@@ -253,10 +260,13 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
     let Some(overrides) = UserGroupsConfig::parse_overrides(overrides) else {
         bail!("group_overrides is {overrides:?}: write user=group,group;user=;...");
     };
+    let proxies = Proxies::parse(settings.table("proxy_users"))
+        .map_err(|reason| anyhow::anyhow!("proxy_users: {reason}"))?;
     Ok(MetaConfig {
         name_directory: PathBuf::from(name_dir.strip_prefix("file://").unwrap_or(name_dir)),
         rpc_address,
         http_address,
+        pages: Default::default(),
         limits,
         defaults,
         blocks,
@@ -278,6 +288,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             .map(PathBuf::from),
         racks: settings.table("racks").to_vec(),
         rack_script: rack_script(settings),
+        proxies,
         user_groups: UserGroupsConfig { overrides, kept_ms: settings.number("groups_kept_ms") },
         audit_log: Some(settings.text("audit_log")).filter(|path| !path.is_empty()).map(PathBuf::from),
         group: group::config(settings)?,

@@ -8,6 +8,8 @@ use std::{ops::RangeInclusive, time::Duration};
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub user: String,
+    /// The user who acts for `user`, as a proxy does. `None`: `user` itself.
+    pub real_user: Option<String>,
     /// `fs.defaultFS`, with which paths without a scheme are completed.
     pub default_fs: Option<String>,
     /// Copies of each block of a new file (`dfs.replication`).
@@ -81,6 +83,7 @@ impl Settings {
         let read = Read { config };
         Ok(Self {
             user: user::of_environment()?,
+            real_user: None,
             default_fs: config.get("fs.defaultFS").or_else(|| config.get("fs.default.name")),
             replication: read.number("dfs.replication", 1..=512)?.map(|count| count as u16),
             block_size: read.size("dfs.blocksize", 1..=1 << 50)?,

@@ -374,7 +374,9 @@ pub fn open(desk: &Arc<Desk>, config: &MetaConfig) -> Result<Open, Error> {
         Some(address) => {
             let asked = desk.clone();
             let health = Arc::new(move || asked.health());
-            let web = Handle::current().block_on(Web::bind(address, Arc::new(Registry::default()), health));
+            let registry = Arc::new(Registry::default());
+            let web =
+                Handle::current().block_on(Web::bind_with(address, registry, health, config.pages.clone()));
             Some(web.map_err(|source| Error::Bind { address, source })?)
         }
     };

@@ -453,7 +453,7 @@ impl Connection {
         // To act for oneself is to act.
         let real_user = real_user.filter(|real| !real.is_empty() && *real != user);
         match (&self.shared.caller_resolver, real_user) {
-            (Some(resolve), _) => resolve(user, real_user),
+            (Some(resolve), _) => resolve(user, real_user, self.peer.ip()),
             (None, None) => Ok(Arc::new(Caller::simple(user, &[]))),
             (None, Some(real_user)) => Err(unauthorized(
                 exception::AUTHORIZATION,

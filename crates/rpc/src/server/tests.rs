@@ -499,7 +499,7 @@ async fn refusals_reach_the_caller_as_class_and_message() {
 async fn a_resolver_makes_the_caller_and_may_refuse() {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let config = ServerConfig {
-        caller_resolver: Some(Arc::new(|user, _| match user {
+        caller_resolver: Some(Arc::new(|user, _, _| match user {
             "eve" => Err(RpcError::fatal(ErrorCode::FatalUnauthorized, "a.B", "no")),
             user => Ok(Arc::new(base::Caller::simple(user, &["staff"]))),
         })),

@@ -81,7 +81,7 @@ async fn ill_health_is_503() {
 async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_end() {
     let web = serve(true).await;
     let mut idle = Vec::new();
-    for _ in 0..crate::few::CONNECTIONS_MAX {
+    for _ in 0..crate::connection::CONNECTIONS_MAX {
         idle.push(TcpStream::connect(web.local_addr()).await.unwrap());
     }
     let asked = tokio::spawn({
@@ -93,4 +93,39 @@ async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_en
     idle.pop();
     assert!(asked.await.unwrap().starts_with("HTTP/1.1 200"));
     web.shutdown().await;
+}
+
+#[tokio::test]
+async fn headers_that_are_too_long_or_too_many_are_refused() {
+    let web = serve(true).await;
+    for headers in [format!("X-Long: {}\r\n", "x".repeat(200_000)), "X-Many: 1\r\n".repeat(200)] {
+        let mut stream = TcpStream::connect(web.local_addr()).await.unwrap();
+        // The server may close before it has read all of them.
+        let _ = stream.write_all(format!("GET /health HTTP/1.1\r\n{headers}\r\n").as_bytes()).await;
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    }
+    assert!(ask(web.local_addr(), "/health").await.starts_with("HTTP/1.1 200"));
+    web.shutdown().await;
+}
+
+#[tokio::test]
+async fn pages_are_served_by_the_threads_that_they_name() {
+    let name = "threads-of-pages";
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name(name)
+        .enable_all()
+        .build()
+        .unwrap();
+    let thread = || async { std::thread::current().name().unwrap_or_default().to_owned() };
+    let router = Router::new().route("/thread", get(thread));
+    let pages = Pages { router, runtime: Some(runtime.handle().clone()), ..Pages::default() };
+    let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let web = Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap();
+    assert!(ask(web.local_addr(), "/thread").await.ends_with(name));
+    web.shutdown().await;
+    runtime.shutdown_background();
 }
