@@ -26,6 +26,10 @@ pub fn invalid(name: &str, why: impl Display) -> Refusal {
 }
 
 impl Parameters {
+    /// The parameters of a URI's query, in their order.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) if there are more than [`COUNT_MAX`], or if they are not UTF-8.
     pub fn parse(query: &str) -> Result<Self> {
         let mut pairs = Vec::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -83,6 +87,9 @@ impl Parameters {
     }
 
     /// The value of a parameter without which the operation makes no sense.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) if it is absent or empty.
     pub fn required(&self, operation: &str, name: &str) -> Result<&str> {
         self.get(name).ok_or_else(|| {
             Refusal::illegal(format!("Required param {name} for op: {operation} is null or empty"))
@@ -93,6 +100,10 @@ impl Parameters {
         self.get(name).map(str::to_owned)
     }
 
+    /// Yes or no.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) for any other word.
     pub fn flag(&self, name: &str) -> Result<Option<bool>> {
         match self.get(name) {
             None => Ok(None),
@@ -103,6 +114,9 @@ impl Parameters {
     }
 
     /// A whole number of at least `least`. `null` is none, as in Hadoop.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) if it is no number, or a smaller one.
     pub fn number<N: FromStr + PartialOrd + Display>(&self, name: &str, least: N) -> Result<Option<N>> {
         let Some(text) = self.get(name).filter(|text| *text != "null") else { return Ok(None) };
         let Ok(number) = text.parse::<N>() else {
@@ -115,6 +129,9 @@ impl Parameters {
     }
 
     /// An octal mode.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) if it is no octal number, or greater than `1777`.
     pub fn mode(&self, name: &str) -> Result<Option<u16>> {
         let Some(text) = self.get(name).filter(|text| *text != "null") else { return Ok(None) };
         let is_octal = text.bytes().all(|digit| digit.is_ascii_digit());
@@ -128,6 +145,9 @@ impl Parameters {
     }
 
     /// An absolute path.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) if it is absent, not absolute, or a path that Hadoop's servers refuse.
     pub fn path(&self, operation: &str, name: &str) -> Result<String> {
         let text = self.required(operation, name)?;
         match text.starts_with('/') {
@@ -140,6 +160,9 @@ impl Parameters {
     }
 
     /// The members of a set of names that are parted by commas; each must be one of `known`.
+    ///
+    /// # Errors
+    /// An `IllegalArgumentException` (400) for a name that is not known.
     pub fn set_of<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
         let words =
             self.get(name).unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());

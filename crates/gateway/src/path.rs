@@ -13,6 +13,10 @@ const BYTES_MAX: usize = 8_000 * 4;
 const IN_URI: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The path of the file system that a URI's path means, behind [`PREFIX`].
+///
+/// # Errors
+/// A `FileNotFoundException` (404) for a URI elsewhere, an `IllegalArgumentException` (400) for a path that is not UTF-8 or has a broken
+/// escape, and what [`check`] refuses.
 pub fn decode(uri_path: &str) -> Result<String> {
     let Some(rest) = uri_path.strip_prefix(PREFIX).filter(|rest| rest.is_empty() || rest.starts_with('/'))
     else {
@@ -39,6 +43,10 @@ fn check_escapes(text: &str) -> Result<()> {
 }
 
 /// Refuses a path that Hadoop's servers refuse; a slash at its end means nothing.
+///
+/// # Errors
+/// An `InvalidPathException` (400) for a path that is relative or has an empty name, `.`, `..` or a colon in it; an
+/// `IllegalArgumentException` (400) for one that is too long.
 pub fn check(path: &str) -> Result<String> {
     if path.len() > BYTES_MAX {
         return Err(Refusal::illegal(format!("a path of {} bytes; {BYTES_MAX} are the most", path.len())));
