@@ -18,6 +18,11 @@ pub struct Construction {
     /// The length that finished replicas had when the block was opened again. Its writer may keep the stamp: then
     /// only this length tells replicas from before from those written since.
     pub length_before: Option<u64>,
+    /// The targets are a pipeline that a client was given, or has named: once it has finished the block, they have stored it. Not so where a
+    /// file was only opened again, and where a recovery has ended.
+    pub is_of_client: bool,
+    /// A recovery was ordered, or has ended. No client writes on the block any more.
+    pub is_recovered: bool,
     /// A place was forgotten that may have had bytes of the block, and may come back.
     pub lost_place: bool,
 }

@@ -59,7 +59,9 @@ impl BlockMap {
             }
         } else {
             let targets = self.places_of(targets);
-            self.constructions.entry(block.id).targets = targets;
+            let construction = self.constructions.entry(block.id);
+            construction.targets = targets;
+            construction.is_of_client = true;
         }
         self.take_postponed(block.id, now);
     }
@@ -126,16 +128,21 @@ impl BlockMap {
         let id = self.arena.record(slot).id();
         self.set_state(slot, BlockState::Complete);
         if let Some(construction) = self.constructions.remove(id) {
-            self.pass_pipeline(slot, &construction.targets);
+            let is_of_client = construction.is_of_client && !construction.is_recovered;
+            if is_of_client {
+                self.pass_pipeline(slot, &construction.targets);
+            }
             let held: Vec<u32> =
                 self.arena.places(slot).iter().map(|place| self.storages.get(place).server).collect();
             let targets =
                 construction.targets.into_iter().filter(|place| self.storages.get(*place).is_present());
             let servers = targets.map(|place| self.storages.get(place).server);
-            let awaited = servers.filter(|server| !held.contains(server));
+            let awaited: Vec<u32> = servers.filter(|server| !held.contains(server)).collect();
             let deadline = now.plus_ms(self.config.pending_timeout_ms);
-            if self.commanding {
-                self.redundancy.pending.add_writers(id, awaited.collect(), deadline);
+            match is_of_client {
+                _ if !self.commanding => {}
+                true => self.redundancy.pending.add_writers(id, awaited, deadline),
+                false => self.redundancy.pending.add(id, awaited, deadline),
             }
         }
         self.evaluate(slot);
@@ -157,6 +164,7 @@ impl BlockMap {
         self.prefer_readable(&mut places);
         let given = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
+        construction.is_of_client = !given.is_empty();
         construction.targets = if given.is_empty() { places.clone() } else { given };
         construction.length_before = Some(old.length());
         for place in places {
@@ -183,6 +191,7 @@ impl BlockMap {
         let targets = self.places_of(targets);
         let construction = self.constructions.entry(block.id);
         construction.targets = targets;
+        construction.is_of_client = true;
         construction.recovering_until = None;
         construction.replicas.retain(|(_, replica)| replica.generation_stamp >= block.generation_stamp);
         let finalized = |(_, replica): &&(u32, UcReplica)| {

@@ -2,7 +2,8 @@
 //!
 //! Anybody can register as a data server and claim to hold every block. If such claims counted, real replicas
 //! would be superfluous, and deleted. So a server is a *newcomer* until one of two things was seen here:
-//! - it was in the pipeline with which a client has finished a block, and reported that replica as the client did;
+//! - it was in the pipeline with which a client has finished a block, and reported that replica as the client did. A recovery is no client,
+//!   and a client that only opens a file again has no pipeline yet;
 //! - a server that is not a newcomer has received a copy of a block from it, and has reported that copy.
 //!
 //! Where a newcomer may hold something, a *sample* is taken: the newcomer is ordered to send one block that it claims

@@ -83,6 +83,7 @@ impl BlockMap {
             return false;
         };
         construction.asked.push(leader);
+        construction.is_recovered = true;
         for server in self.servers.iter_mut() {
             server.recoveries.retain(|order| order.block != id);
         }
@@ -98,6 +99,16 @@ impl BlockMap {
             let face = &self.servers.get(*index).face;
             face.alive && &*face.registration.ip == ip && (asked.is_empty() || asked.contains(index))
         })
+    }
+
+    /// The outcome of a recovery is about to be told. It is the word of the server that has led it: no client has written through the servers
+    /// that it names.
+    pub fn end_recovery(&mut self, id: BlockId) {
+        if let Some(slot) = self.arena.find(id)
+            && self.arena.record(slot).state() != BlockState::Complete
+        {
+            self.constructions.entry(id).is_recovered = true;
+        }
     }
 
     pub(crate) fn take_recoveries(&mut self, server: u32) -> Vec<Recovery> {

@@ -16,6 +16,7 @@ mod listing;
 mod lost_storages;
 mod moved;
 mod newcomers;
+mod newcomers_attacked;
 mod ordered;
 mod placing;
 mod policies;

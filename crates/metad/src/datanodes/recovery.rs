@@ -52,7 +52,8 @@ pub fn commit_block_synchronization(core: &Arc<Core>, call: Call, reply: Replier
         })?;
         if let Planned::Edit(edit) = planned {
             let places: Vec<Location> = {
-                let map = turn.partition().blocks.lock();
+                let mut map = turn.partition().blocks.lock();
+                map.end_recovery(outcome);
                 let named = request.new_taragets.iter().zip(&request.new_target_storages);
                 named.filter_map(|(server, storage)| map.location(&server.datanode_uuid, storage)).collect()
             };

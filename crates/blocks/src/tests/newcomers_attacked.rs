@@ -1,0 +1,76 @@
+//! Data servers that store nothing, and what real ones do at the same time that could pass for their proof.
+
+use super::cluster::*;
+use crate::*;
+use base::{Block, BlockId, GenerationStamp, InodeId};
+
+const STRANGER: u16 = 9;
+
+/// A made-up server registers, and claims these blocks.
+fn claim(cluster: &mut Cluster, blocks: &[Block]) {
+    cluster.start(STRANGER);
+    cluster.report(STRANGER, &blocks.iter().copied().map(finalized).collect::<Vec<_>>());
+}
+
+fn passed(cluster: &mut Cluster) -> Vec<String> {
+    cluster.map.take_events().passed
+}
+
+/// With the opened block goes each server that claims it; a client that closes the file at once has written through none of them.
+#[test]
+fn a_claim_is_no_proof_because_a_file_was_opened_and_closed() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    claim(&mut cluster, &[block(1, 5)]);
+    cluster.map.reopen(block(1, 5), &[]);
+    cluster.map.commit(block(1, 5), cluster.now);
+    cluster.map.complete(BlockId(1), cluster.now);
+    assert_eq!(passed(&mut cluster), [] as [String; 0]);
+    // Nor is it when it is said once more.
+    cluster.map.reopen(block(1, 5), &[]);
+    cluster.map.commit(block(1, 7), cluster.now);
+    cluster.map.complete(BlockId(1), cluster.now);
+    cluster.tell(STRANGER, &[received(block(1, 7))]);
+    assert_eq!(passed(&mut cluster), [] as [String; 0]);
+}
+
+/// A block with a known server and a newcomer that says it is being written there, and whose writer is gone.
+fn left_open() -> Cluster {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.start(STRANGER);
+    cluster.report(STRANGER, &[]);
+    let targets = [cluster.place(1)];
+    let under = BlockState::UnderConstruction;
+    cluster.map.add_block(block(1, 0), InodeId(16_386), 2, under, &targets, cluster.now);
+    for server in [1, STRANGER] {
+        cluster.tell(server, &[Increment::Receiving(block(1, 5))]);
+    }
+    cluster.now = cluster.now.plus_ms(10);
+    cluster.heartbeat(1);
+    cluster.now = cluster.now.plus_ms(10);
+    cluster.heartbeat(STRANGER);
+    cluster
+}
+
+/// The leader of a recovery names the servers that have answered it. No client has written through them.
+#[test]
+fn a_server_that_took_part_in_a_recovery_has_shown_nothing() {
+    for is_known_here in [true, false] {
+        let mut cluster = left_open();
+        if is_known_here {
+            assert!(cluster.map.begin_recovery(BlockId(1), None, cluster.now));
+            assert!(cluster.map.recover(BlockId(1), GenerationStamp(1002), None, None));
+        }
+        let agreed = Block { generation_stamp: GenerationStamp(1002), ..block(1, 5) };
+        let places = [cluster.place(1), cluster.place(STRANGER)];
+        cluster.map.end_recovery(BlockId(1));
+        cluster.map.set_last_allocated(BlockId(1), agreed.generation_stamp);
+        cluster.map.set_pipeline(agreed, &places);
+        cluster.map.commit(agreed, cluster.now);
+        cluster.map.complete(BlockId(1), cluster.now);
+        cluster.map.recovered(agreed, &places, cluster.now);
+        cluster.tell(STRANGER, &[received(agreed)]);
+        assert_eq!(passed(&mut cluster), [] as [String; 0], "known here: {is_known_here}");
+        assert_eq!(cluster.holders(1), [1, STRANGER]);
+    }
+}
