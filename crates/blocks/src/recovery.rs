@@ -77,8 +77,12 @@ impl BlockMap {
             construction.asked.clear();
         }
         let unasked = servers.iter().copied().filter(|server| !construction.asked.contains(server));
-        let heard = |server: &u32| Reverse(self.servers.get(*server).face.last_heartbeat);
-        let Some(leader) = unasked.min_by_key(heard) else {
+        // The leader says which length the block has, and which servers have it. A newcomer may have made up that it has any.
+        let standing = |server: &u32| {
+            let server = self.servers.get(*server);
+            (!server.trial.has_passed(), Reverse(server.face.last_heartbeat))
+        };
+        let Some(leader) = unasked.min_by_key(standing) else {
             construction.recovering_until = None;
             return false;
         };
@@ -92,12 +96,18 @@ impl BlockMap {
     }
 
     /// Whether a server at this address may say how a recovery of the block has ended: one of those that were told to
-    /// recover it, or, where that is forgotten since a takeover, any live one.
+    /// recover it, or, where that is forgotten since a takeover, any live one; a newcomer only as long as all are newcomers. A server that is
+    /// refused is told to recover the block anew.
     pub fn may_end_recovery(&self, id: BlockId, ip: &str) -> bool {
         let asked = self.constructions.get(id).map_or(&[][..], |it| &it.asked);
+        let has_passed = |index: &u32| self.servers.get(*index).trial.has_passed();
+        let may = |index: &u32| match asked.is_empty() {
+            true => has_passed(index) || !self.servers.live().iter().any(has_passed),
+            false => asked.contains(index),
+        };
         self.servers.on_host(ip).iter().any(|index| {
             let face = &self.servers.get(*index).face;
-            face.alive && &*face.registration.ip == ip && (asked.is_empty() || asked.contains(index))
+            face.alive && &*face.registration.ip == ip && may(index)
         })
     }
 

@@ -74,3 +74,19 @@ fn a_server_that_took_part_in_a_recovery_has_shown_nothing() {
         assert_eq!(cluster.holders(1), [1, STRANGER]);
     }
 }
+
+/// The leader says how long the block is. A newcomer that is heard most often is not the first to be asked.
+#[test]
+fn a_known_server_leads_a_recovery_rather_than_a_newcomer() {
+    let mut cluster = left_open();
+    assert!(cluster.map.begin_recovery(BlockId(1), None, cluster.now));
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(1002), None, None));
+    assert!(!cluster.map.may_end_recovery(BlockId(1), &ip(STRANGER)));
+    assert!(cluster.map.may_end_recovery(BlockId(1), &ip(1)));
+
+    // An active that has taken over does not know which server was told to.
+    cluster.map.become_listening(cluster.now);
+    cluster.map.become_commanding(base::Epoch(2), cluster.now);
+    let may_end = [2, STRANGER].map(|server| cluster.map.may_end_recovery(BlockId(1), &ip(server)));
+    assert_eq!(may_end, [true, false]);
+}
