@@ -161,8 +161,7 @@ impl BlockMap {
             let is_whole = queue.len() == queue.misplaced_count() && self.redundancy.pending.len() == 0;
             return is_whole && self.are_all_sure();
         }
-        let is_known = |storage: &Storage| !storage.stale && !storage.is_incomplete;
-        if server.face.alive && !(server.has_named_storages && storages().all(is_known)) {
+        if server.face.alive && !self.is_surely_known(index) {
             return false;
         }
         if storages().all(|storage| storage.blocks == 0)
@@ -172,6 +171,13 @@ impl BlockMap {
         }
         let leaving = server.leaving.as_ref();
         leaving.is_some_and(|leaving| leaving.need() == 0 && self.sweeper.has_come_to(leaving.until))
+    }
+
+    /// Whether the server has named its storages in this session, and all that is on them.
+    pub(crate) fn is_surely_known(&self, index: u32) -> bool {
+        let server = self.servers.get(index);
+        let is_known = |storage: &Storage| !storage.stale && !storage.is_incomplete;
+        server.has_named_storages && server.storages.iter().all(|place| is_known(self.storages.get(*place)))
     }
 
     /// Whether all that storages have lost, or may have lost, has been looked at.

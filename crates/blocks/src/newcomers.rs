@@ -203,9 +203,8 @@ impl BlockMap {
 
     /// A copy from a newcomer is ordered for its own sake.
     pub(crate) fn note_copy(&mut self, id: BlockId, source: u32, targets: &[u32], deadline: Moment) {
-        let has_passed = |server: &u32| self.servers.get(*server).trial == Trial::Passed;
-        if !has_passed(&source)
-            && let Some(target) = targets.iter().copied().find(has_passed)
+        if !self.servers.get(source).trial.has_passed()
+            && let Some(target) = targets.iter().copied().find(|target| self.may_receive_sample(*target))
         {
             self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: false });
         }
@@ -220,6 +219,10 @@ impl BlockMap {
         };
         let (source, is_surplus) = (sample.source, sample.is_surplus);
         self.newcomers.samples.remove(&id);
+        if self.storages.get(place).stale {
+            // A storage that has come since may have had the block before.
+            return;
+        }
         self.pass(source);
         let is_complete = self.arena.record(slot).state() == BlockState::Complete;
         if is_surplus && is_complete && self.count(slot).live > self.wanted(slot) {
@@ -273,7 +276,7 @@ impl BlockMap {
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
         excluded.extend(self.redundancy.pending.servers(id));
         let live = self.servers.live().iter().copied();
-        excluded.extend(live.filter(|server| self.servers.get(*server).trial != Trial::Passed));
+        excluded.extend(live.filter(|server| !self.may_receive_sample(*server)));
         let wish = Wish {
             block: Some(id),
             count: 1,
@@ -295,6 +298,12 @@ impl BlockMap {
         self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: true });
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
         true
+    }
+
+    /// Whether a copy that the server reports is surely one that it has received: it is no newcomer, and has named all that it has. One that has
+    /// just come back may have the block already.
+    fn may_receive_sample(&self, server: u32) -> bool {
+        self.servers.get(server).trial.has_passed() && self.is_surely_known(server)
     }
 
     fn end_overdue_samples(&mut self, now: Moment) {

@@ -16,6 +16,10 @@ fn passed(cluster: &mut Cluster) -> Vec<String> {
     cluster.map.take_events().passed
 }
 
+fn samples(commands: &[(u16, Command)]) -> Vec<(u16, u64, Vec<String>)> {
+    transfers(commands).into_iter().filter(|(source, ..)| *source == STRANGER).collect()
+}
+
 /// With the opened block goes each server that claims it; a client that closes the file at once has written through none of them.
 #[test]
 fn a_claim_is_no_proof_because_a_file_was_opened_and_closed() {
@@ -89,4 +93,38 @@ fn a_known_server_leads_a_recovery_rather_than_a_newcomer() {
     cluster.map.become_commanding(base::Epoch(2), cluster.now);
     let may_end = [2, STRANGER].map(|server| cluster.map.may_end_recovery(BlockId(1), &ip(server)));
     assert_eq!(may_end, [true, false]);
+}
+
+/// A server that has just come back may hold anything that it has not reported yet.
+#[test]
+fn a_server_that_has_not_reported_yet_receives_no_sample() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    cluster.start(4);
+    claim(&mut cluster, &[block(1, 5)]);
+    let everybody = [1, 2, 3, 4, STRANGER];
+    assert_eq!(samples(&cluster.pass(700, &everybody)), []);
+    cluster.report(4, &[finalized(block(1, 5))]);
+    assert_eq!(passed(&mut cluster), [] as [String; 0]);
+
+    // When it has reported that it lacks the block, it may receive it.
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    cluster.start(4);
+    claim(&mut cluster, &[block(1, 5)]);
+    cluster.report(4, &[]);
+    assert_eq!(samples(&cluster.pass(700, &everybody)), [(STRANGER, 1, vec![uuid(4)])]);
+}
+
+/// A disk comes into a server where a sample is awaited, and has the block.
+#[test]
+fn a_disk_that_comes_while_a_sample_is_awaited_brings_no_proof() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    claim(&mut cluster, &[block(1, 5)]);
+    let everybody = [1, 2, 3, 4, STRANGER];
+    assert_eq!(samples(&cluster.pass(700, &everybody)), [(STRANGER, 1, vec![uuid(4)])]);
+    cluster.beat_with(4, &two_storages(4));
+    cluster.report_of(4, SECOND, &[finalized(block(1, 5))]);
+    assert_eq!(passed(&mut cluster), [] as [String; 0]);
 }
