@@ -4,6 +4,7 @@
 use crate::{
     construction::Construction,
     map::BlockMap,
+    pending::Sender,
     record::Record,
     words::{BlockState, CorruptReason, Location, ReplicaState, ReportedReplica, UcReplica},
 };
@@ -142,7 +143,7 @@ impl BlockMap {
             match is_of_client {
                 _ if !self.commanding => {}
                 true => self.redundancy.pending.add_writers(id, awaited, deadline),
-                false => self.redundancy.pending.add(id, awaited, deadline),
+                false => self.redundancy.pending.add(id, awaited, Sender::Others, deadline),
             }
         }
         self.evaluate(slot);
@@ -171,8 +172,10 @@ impl BlockMap {
             let reported = ReportedReplica { block: old.block(), state: ReplicaState::Finalized };
             construction.note(place, &reported);
         }
-        self.redundancy.pending.remove(block.id);
-        self.newcomers.forget_block(block.id);
+        if let Some(sender) = self.redundancy.pending.remove(block.id) {
+            self.newcomers.note_late(block.id, sender);
+        }
+        self.newcomers.give_up_sample(block.id);
         self.set_state(slot, BlockState::UnderConstruction);
         self.set_block(slot, block);
         self.evaluate(slot);

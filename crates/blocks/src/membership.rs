@@ -473,7 +473,8 @@ impl BlockMap {
         let face = self.servers.face_mut(index);
         face.blocks = 0;
         face.xceivers = 0;
-        for id in self.redundancy.pending.forget_server(index) {
+        for (id, sender) in self.redundancy.pending.forget_server(index) {
+            self.newcomers.note_late(id, sender);
             self.evaluate_id(id);
         }
     }

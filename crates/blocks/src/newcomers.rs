@@ -15,7 +15,9 @@
 //! copied from others. The result of a trial holds for a uuid at its address, for as long as this process lives: see
 //! `docs/decisions/2026-11-22-newcomers.md`.
 
-use crate::{map::BlockMap, placement::Wish, random::Random, servers::Order, words::BlockState};
+use crate::{
+    map::BlockMap, pending::Sender, placement::Wish, random::Random, servers::Order, words::BlockState,
+};
 use base::{BlockId, Moment, StoragePolicy};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,6 +28,9 @@ const CANDIDATES: usize = 8;
 const SAMPLES_PER_TICK: usize = 16;
 /// The number of samples of one server that have to fail before it is doubted: one may fail because of its receiver.
 const FAILURES_MAX: u8 = 3;
+
+/// Blocks of which copies may still come that are awaited no longer. Beyond that the oldest blocks are forgotten.
+const LATE_MAX: usize = 65_536;
 
 /// How far a server has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +94,9 @@ struct Sample {
 pub struct Newcomers {
     /// The samples under way. At most one is taken of each block.
     samples: BTreeMap<BlockId, Sample>,
+    /// Copies that were ordered and are awaited no longer, by block. They may still come, or be reported late, anywhere: of such a block no other
+    /// server than their sender is asked for a sample.
+    late: BTreeMap<BlockId, Sender>,
     /// The addresses of servers that are no newcomers, by uuid. A server that comes back there is no newcomer either.
     passed: BTreeMap<Arc<str>, Arc<str>>,
 }
@@ -103,17 +111,55 @@ impl Newcomers {
         self.samples.get(&id).map(|sample| sample.target)
     }
 
+    /// The block is gone.
     pub fn forget_block(&mut self, id: BlockId) {
         self.samples.remove(&id);
+        self.late.remove(&id);
     }
 
-    /// Forgets all samples, because none that was ordered will arrive here any more.
-    pub fn forget_samples(&mut self) {
-        self.samples.clear();
+    /// A sample of the block proves nothing any more.
+    pub fn give_up_sample(&mut self, id: BlockId) {
+        if let Some(sample) = self.samples.remove(&id) {
+            self.note_late(id, Sender::One(sample.source));
+        }
     }
 
+    /// No sample that was ordered proves anything any more.
+    pub fn give_up_samples(&mut self) {
+        for (id, sample) in std::mem::take(&mut self.samples) {
+            self.note_late(id, Sender::One(sample.source));
+        }
+    }
+
+    /// The server begins anew.
+    fn give_up_samples_of(&mut self, server: u32) {
+        let concerns = |sample: &Sample| sample.source == server || sample.target == server;
+        let ended: Vec<BlockId> =
+            self.samples.iter().filter(|(_, sample)| concerns(sample)).map(|(id, _)| *id).collect();
+        ended.into_iter().for_each(|id| self.give_up_sample(id));
+    }
+
+    /// The server is lost.
     pub fn forget_server(&mut self, server: u32) {
-        self.samples.retain(|_, sample| sample.source != server && sample.target != server);
+        self.give_up_samples_of(server);
+        // Its number may be given to another server.
+        for sender in self.late.values_mut().filter(|sender| **sender == Sender::One(server)) {
+            *sender = Sender::Others;
+        }
+    }
+
+    /// A copy is awaited no longer, but may still come.
+    pub fn note_late(&mut self, id: BlockId, sender: Sender) {
+        let known = self.late.entry(id).or_insert(sender);
+        *known = known.and(sender);
+        if self.late.len() > LATE_MAX {
+            self.late.pop_first();
+        }
+    }
+
+    /// Whether a copy of the block that comes may be another server's.
+    fn may_be_of_others(&self, id: BlockId, source: u32) -> bool {
+        self.late.get(&id).is_some_and(|sender| *sender != Sender::One(source))
     }
 
     fn has_sample_of(&self, server: u32) -> bool {
@@ -126,7 +172,7 @@ impl BlockMap {
     pub(crate) fn begin_trial(&mut self, server: u32) {
         let registration = self.servers.get(server).face.registration.clone();
         let passed = self.newcomers.has_passed(&registration.uuid, &registration.ip);
-        self.newcomers.forget_server(server);
+        self.newcomers.give_up_samples_of(server);
         self.servers.get_mut(server).claims.failures = 0;
         self.set_trial(server, if passed { Trial::Passed } else { Trial::Open });
     }
@@ -204,8 +250,10 @@ impl BlockMap {
     /// A copy from a newcomer is ordered for its own sake.
     pub(crate) fn note_copy(&mut self, id: BlockId, source: u32, targets: &[u32], deadline: Moment) {
         if !self.servers.get(source).trial.has_passed()
+            && !self.newcomers.may_be_of_others(id, source)
             && let Some(target) = targets.iter().copied().find(|target| self.may_receive_sample(*target))
         {
+            self.newcomers.give_up_sample(id);
             self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: false });
         }
     }
@@ -270,7 +318,9 @@ impl BlockMap {
             self.storages.get(*place).server == source && !self.redundancy.corrupt.contains(id, *place)
         });
         let is_complete = self.arena.record(slot).state() == BlockState::Complete;
-        if !holds || !is_complete || self.newcomers.samples.contains_key(&id) {
+        let is_provable =
+            !self.newcomers.samples.contains_key(&id) && !self.newcomers.may_be_of_others(id, source);
+        if !holds || !is_complete || !is_provable {
             return false;
         }
         let mut excluded: Vec<u32> = held.iter().map(|place| self.storages.get(*place).server).collect();
@@ -315,9 +365,13 @@ impl BlockMap {
             .map(|(id, _)| *id)
             .collect();
         for id in overdue {
-            let Some(Sample { source, is_surplus: true, .. }) = self.newcomers.samples.remove(&id) else {
+            let Some(Sample { source, is_surplus, .. }) = self.newcomers.samples.remove(&id) else {
                 continue;
             };
+            self.newcomers.note_late(id, Sender::One(source));
+            if !is_surplus {
+                continue;
+            }
             let claims = &mut self.servers.get_mut(source).claims;
             claims.failures += 1;
             // The last one is kept: without a block to ask for, the server would be on trial for ever.

@@ -9,7 +9,23 @@ struct Awaited {
     servers: Vec<u32>,
     /// The servers of these that were in the pipeline with which a client has finished the block.
     writers: Vec<u32>,
+    sender: Sender,
     deadline: Moment,
+}
+
+/// The server that sends replicas of a block which are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The index of the only one.
+    One(u32),
+    /// Several, or a client.
+    Others,
+}
+
+impl Sender {
+    pub fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Others }
+    }
 }
 
 #[derive(Default)]
@@ -20,7 +36,13 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub fn add(&mut self, id: BlockId, servers: impl IntoIterator<Item = u32>, deadline: Moment) {
+    pub fn add(
+        &mut self,
+        id: BlockId,
+        servers: impl IntoIterator<Item = u32>,
+        sender: Sender,
+        deadline: Moment,
+    ) {
         let mut servers = servers.into_iter().peekable();
         if servers.peek().is_none() {
             return;
@@ -29,9 +51,10 @@ impl Pending {
             self.next_deadline = deadline;
         }
         self.next_deadline = self.next_deadline.min(deadline);
-        let awaited =
-            self.blocks.entry(id).or_insert(Awaited { servers: Vec::new(), writers: Vec::new(), deadline });
+        let new = Awaited { servers: Vec::new(), writers: Vec::new(), sender, deadline };
+        let awaited = self.blocks.entry(id).or_insert(new);
         awaited.deadline = deadline;
+        awaited.sender = awaited.sender.and(sender);
         for server in servers {
             if !awaited.servers.contains(&server) {
                 awaited.servers.push(server);
@@ -42,7 +65,7 @@ impl Pending {
     /// Awaits the rest of a finished block's pipeline. Replicas that it reports now are those that the client has
     /// written.
     pub fn add_writers(&mut self, id: BlockId, servers: Vec<u32>, deadline: Moment) {
-        self.add(id, servers.iter().copied(), deadline);
+        self.add(id, servers.iter().copied(), Sender::Others, deadline);
         if let Some(awaited) = self.blocks.get_mut(&id) {
             awaited.writers = servers;
         }
@@ -64,12 +87,14 @@ impl Pending {
         was_writer
     }
 
-    pub fn remove(&mut self, id: BlockId) {
-        self.blocks.remove(&id);
+    /// Returns who sends what was awaited.
+    pub fn remove(&mut self, id: BlockId) -> Option<Sender> {
+        self.blocks.remove(&id).map(|awaited| awaited.sender)
     }
 
-    pub fn clear(&mut self) {
-        self.blocks.clear();
+    /// Awaits nothing any more. Returns what was awaited, and from whom.
+    pub fn clear(&mut self) -> impl Iterator<Item = (BlockId, Sender)> + use<> {
+        std::mem::take(&mut self.blocks).into_iter().map(|(id, awaited)| (id, awaited.sender))
     }
 
     pub fn len(&self) -> usize {
@@ -81,29 +106,33 @@ impl Pending {
         self.blocks.iter().map(|(id, awaited)| (*id, awaited.deadline, awaited.servers.len()))
     }
 
-    /// The server is gone: nothing will arrive there. Returns the blocks that waited for it.
-    pub fn forget_server(&mut self, server: u32) -> Vec<BlockId> {
+    /// The server is gone: nothing will arrive there. Returns the blocks that waited for it, and who sends them.
+    pub fn forget_server(&mut self, server: u32) -> Vec<(BlockId, Sender)> {
         let touched: Vec<_> = self
             .blocks
             .iter()
             .filter(|(_, awaited)| awaited.servers.contains(&server))
-            .map(|(id, _)| *id)
+            .map(|(id, awaited)| (*id, awaited.sender))
             .collect();
-        for id in &touched {
+        for (id, _) in &touched {
             self.arrived(*id, server);
         }
         touched
     }
 
-    /// Removes and returns what did not arrive in time.
-    pub fn overdue(&mut self, now: Moment) -> Vec<BlockId> {
+    /// Removes and returns what did not arrive in time, and who sends it.
+    pub fn overdue(&mut self, now: Moment) -> Vec<(BlockId, Sender)> {
         if self.blocks.is_empty() || now < self.next_deadline {
             return Vec::new();
         }
         let late = |awaited: &Awaited| awaited.deadline <= now;
-        let overdue: Vec<_> =
-            self.blocks.iter().filter(|(_, awaited)| late(awaited)).map(|(id, _)| *id).collect();
-        for id in &overdue {
+        let overdue: Vec<_> = self
+            .blocks
+            .iter()
+            .filter(|(_, awaited)| late(awaited))
+            .map(|(id, awaited)| (*id, awaited.sender))
+            .collect();
+        for (id, _) in &overdue {
             self.blocks.remove(id);
         }
         self.next_deadline = self.blocks.values().map(|awaited| awaited.deadline).min().unwrap_or_default();

@@ -5,6 +5,7 @@ use crate::{
     broken::Broken,
     map::{BlockMap, LastAllocated},
     newcomers::Trial,
+    pending::Sender,
     placement::Wish,
     queue::Priority,
     racks::Spread,
@@ -217,7 +218,8 @@ impl BlockMap {
         self.look_at_slow(now);
         self.mind_racks();
         self.check_safe_mode(now);
-        for id in self.redundancy.pending.overdue(now) {
+        for (id, sender) in self.redundancy.pending.overdue(now) {
+            self.newcomers.note_late(id, sender);
             self.evaluate_id(id);
         }
         if self.may_command() {
@@ -304,7 +306,7 @@ impl BlockMap {
         let servers: Vec<u32> = targets.iter().map(|place| self.storages.get(*place).server).collect();
         let deadline = now.plus_ms(self.config.pending_timeout_ms);
         self.note_copy(id, source, &servers, deadline);
-        self.redundancy.pending.add(id, servers, deadline);
+        self.redundancy.pending.add(id, servers, Sender::One(source), deadline);
         self.servers.get_mut(source).orders.push_back(Order { block: id, targets });
     }
 

@@ -139,8 +139,10 @@ impl BlockMap {
                 self.arena.record_mut(slot).set_queued(false);
             }
         }
-        self.redundancy.pending.clear();
-        self.newcomers.forget_samples();
+        for (id, sender) in self.redundancy.pending.clear() {
+            self.newcomers.note_late(id, sender);
+        }
+        self.newcomers.give_up_samples();
         self.redundancy.excess.clear();
         self.mark_ordered();
         self.redundancy.undecided.clear();

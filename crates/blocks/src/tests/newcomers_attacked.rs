@@ -128,3 +128,43 @@ fn a_disk_that_comes_while_a_sample_is_awaited_brings_no_proof() {
     cluster.report_of(4, SECOND, &[finalized(block(1, 5))]);
     assert_eq!(passed(&mut cluster), [] as [String; 0]);
 }
+
+/// A server that is no newcomer sends a block to another one, and is slow.
+#[test]
+fn a_real_copy_that_comes_late_is_not_taken_for_a_sample() {
+    for is_lost in [false, true] {
+        let mut cluster = Cluster::with_servers(config(), 2);
+        cluster.add_stored(block(1, 5), 2, &[1]);
+        cluster.pass(600, &[1, 2]);
+        let timeout_ms = config().pending_timeout_ms;
+        claim(&mut cluster, &[block(1, 5)]);
+        if is_lost {
+            // The copy has come, and nothing was told of it yet.
+            cluster.pass(config().dead_after_ms() + 2_000, &[1, STRANGER]);
+            cluster.start(2);
+            cluster.report(2, &[]);
+        } else {
+            cluster.pass(timeout_ms + 1_000, &[1, 2, STRANGER]);
+        }
+        cluster.pass(1_000, &[1, 2, STRANGER]);
+        cluster.tell(2, &[received(block(1, 5))]);
+        assert_eq!(passed(&mut cluster), [] as [String; 0], "lost: {is_lost}");
+    }
+}
+
+/// A sample of one newcomer that comes late says nothing of another one.
+#[test]
+fn a_newcomers_late_sample_is_not_taken_for_anothers() {
+    const SLOW: u16 = 8;
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.start(SLOW);
+    cluster.report(SLOW, &[finalized(block(1, 5))]);
+    let commands = cluster.pass(700, &[1, 2, SLOW]);
+    assert_eq!(transfers(&commands), [(SLOW, 1, vec![uuid(2)])]);
+    claim(&mut cluster, &[block(1, 5)]);
+    // The real newcomer is away from now on; its copy is still under way.
+    cluster.pass(config().pending_timeout_ms + 2_000, &[1, 2, STRANGER]);
+    cluster.tell(2, &[received(block(1, 5))]);
+    assert!(!passed(&mut cluster).contains(&format!("{}:9866", ip(STRANGER))));
+}
