@@ -168,3 +168,21 @@ fn a_newcomers_late_sample_is_not_taken_for_anothers() {
     cluster.tell(2, &[received(block(1, 5))]);
     assert!(!passed(&mut cluster).contains(&format!("{}:9866", ip(STRANGER))));
 }
+
+/// While the sample was under way the real replicas were lost. Made-up ones do not make up for them, so the copy that has come stays.
+#[test]
+fn a_sample_that_is_needed_stays() {
+    const REAL_NEWCOMER: u16 = 8;
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.start(REAL_NEWCOMER);
+    cluster.report(REAL_NEWCOMER, &[finalized(block(1, 5))]);
+    assert_eq!(transfers(&cluster.pass(600, &[1, 2, REAL_NEWCOMER])), [(REAL_NEWCOMER, 1, vec![uuid(2)])]);
+    claim(&mut cluster, &[block(1, 5)]);
+    for server in [1, REAL_NEWCOMER] {
+        cluster.tell(server, &[Increment::Deleted(block(1, 5))]);
+    }
+    cluster.tell(2, &[received(block(1, 5))]);
+    let commands = cluster.pass(3_000, &[1, 2, REAL_NEWCOMER, STRANGER]);
+    assert!(!deletions(&commands).contains(&(2, 1)), "the only replica: {commands:?}");
+}
