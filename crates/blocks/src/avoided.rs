@@ -3,7 +3,8 @@
 //! They are the servers in service of which most others say that they are slow; of these the slowest. They are never more
 //! than the configuration allows, nor more than half of the servers in service, so that a few servers that lie, or a
 //! network that is slow for all, leave enough places for new replicas. A newcomer's word does not count here
-//! ([`crate::newcomers`]). Where no other server will do, a slow one gets the replica: a write is never refused for that.
+//! ([`crate::newcomers`]). Where no other server will do, a slow one gets the replica: a write is never refused for that, nor
+//! does a block come to be on one rack alone.
 
 use crate::{map::BlockMap, slow::Votes};
 use base::Moment;

@@ -80,6 +80,8 @@ enum Choosiness {
 /// What a search has to look at.
 struct Limits {
     choosiness: Choosiness,
+    /// Slow servers are taken as others are.
+    takes_slow: bool,
     per_rack: usize,
     xceivers: f64,
     now: Moment,
@@ -197,7 +199,7 @@ impl BlockMap {
             true => self.mean_xceivers * self.config.load_factor,
             false => f64::INFINITY,
         };
-        Limits { choosiness, per_rack, xceivers: busiest, now, needed }
+        Limits { choosiness, takes_slow: false, per_rack, xceivers: busiest, now, needed }
     }
 
     fn choose_within(&mut self, wish: &Wish, limits: &mut Limits, chosen: &mut Vec<u32>) {
@@ -239,8 +241,27 @@ impl BlockMap {
             2 => Scope::On(rack(self, 1)),
             _ => Scope::Anywhere,
         };
-        let place = self.choose_in(scope, wish, limits, chosen);
+        let mut place = self.choose_in(scope.clone(), wish, limits, chosen);
+        if place.is_none() && matches!(scope, Scope::NotOn(_)) {
+            place = self.choose_slow_in(&scope, wish, limits, chosen);
+        }
         place.or_else(|| self.choose_in(Scope::Anywhere, wish, limits, chosen))
+    }
+
+    /// All that is left in the scope is slow, or busy as well. Replicas on two racks are worth more than fast ones on one.
+    fn choose_slow_in(&mut self, scope: &Scope, wish: &Wish, limits: &Limits, chosen: &[u32]) -> Option<u32> {
+        if limits.choosiness == Choosiness::Lax || !self.passes_any_over() {
+            return None;
+        }
+        let [busy, slow] =
+            [(Choosiness::Busy, false), (limits.choosiness, true)].map(|(choosiness, takes_slow)| Limits {
+                choosiness,
+                takes_slow,
+                needed: limits.needed.clone(),
+                ..*limits
+            });
+        let place = self.choose_in(scope.clone(), wish, &busy, chosen);
+        place.or_else(|| self.choose_in(scope.clone(), wish, &slow, chosen))
     }
 
     fn choose_in(&mut self, scope: Scope, wish: &Wish, limits: &Limits, chosen: &[u32]) -> Option<u32> {
@@ -303,12 +324,13 @@ impl BlockMap {
         if !may_take || wish.excluded.contains(&server) || held().any(|holder| holder == server) {
             return false;
         }
+        let is_passed_over = || self.is_passed_over(server) && !limits.takes_slow;
         let is_unfit = match limits.choosiness {
             Choosiness::Strict => {
                 let is_busy = f64::from(face.xceivers) > limits.xceivers;
-                is_busy || self.is_stale(face, limits.now) || self.is_passed_over(server)
+                is_busy || self.is_stale(face, limits.now) || is_passed_over()
             }
-            Choosiness::Busy => self.is_stale(face, limits.now) || self.is_passed_over(server),
+            Choosiness::Busy => self.is_stale(face, limits.now) || is_passed_over(),
             Choosiness::Lax => false,
         };
         if is_unfit {

@@ -246,3 +246,20 @@ fn a_server_that_is_dead_or_gone_takes_no_place_among_the_avoided() {
     assert!(!cluster.map.server(&uuid(2)).unwrap().alive);
     assert_eq!(cluster.chosen(), [1, 4, 5]);
 }
+
+/// Servers 1 and 2 are on one rack, 3 and 4 on the other, which is slow as a whole.
+#[test]
+fn a_rack_that_is_slow_as_a_whole_still_gets_its_replicas() {
+    let mut cluster = Cluster::with_servers(Config { racks: racks(4).racks, ..avoiding() }, 4);
+    cluster.accuse(1, &[peer(3), peer(4)]);
+    cluster.map.tick(cluster.now, &|_| 0);
+    assert_eq!(cluster.map.stats().avoided_servers, 2);
+    for replication in [2, 3] {
+        for _ in 0..50 {
+            let placement = Placement { replication, block_size: 1 << 20, ..Placement::default() };
+            let targets = cluster.map.choose_targets(&placement, cluster.now);
+            let racks: std::collections::BTreeSet<&str> = targets.iter().map(|at| &*at.server.rack).collect();
+            assert_eq!((targets.len(), racks.len()), (replication, 2));
+        }
+    }
+}
