@@ -173,9 +173,9 @@ impl BlockMap {
             construction.note(place, &reported);
         }
         if let Some(sender) = self.redundancy.pending.remove(block.id) {
-            self.newcomers.note_late(block.id, sender);
+            self.note_late(block.id, sender);
         }
-        self.newcomers.give_up_sample(block.id);
+        self.give_up_sample(block.id);
         self.set_state(slot, BlockState::UnderConstruction);
         self.set_block(slot, block);
         self.evaluate(slot);

@@ -464,7 +464,7 @@ impl BlockMap {
         self.servers.get_mut(index).deletions.clear();
         self.servers.get_mut(index).ordered.clear();
         self.constructions.forget_leader(index);
-        self.newcomers.forget_server(index);
+        self.forget_samples_of(index);
         let server = self.servers.get_mut(index);
         server.claims = Claims::default();
         server.orders.clear();
@@ -474,7 +474,7 @@ impl BlockMap {
         face.blocks = 0;
         face.xceivers = 0;
         for (id, sender) in self.redundancy.pending.forget_server(index) {
-            self.newcomers.note_late(id, sender);
+            self.note_late(id, sender);
             self.evaluate_id(id);
         }
     }

@@ -29,6 +29,8 @@ const SAMPLES_PER_TICK: usize = 16;
 /// The number of samples of one server that have to fail before it is doubted: one may fail because of its receiver.
 const FAILURES_MAX: u8 = 3;
 
+/// A copy that is awaited no longer may come for as many times of those in which it should have.
+const LATE_TIMEOUTS: u64 = 12;
 /// Blocks of which copies may still come that are awaited no longer. Beyond that the oldest blocks are forgotten.
 const LATE_MAX: usize = 65_536;
 
@@ -90,13 +92,19 @@ struct Sample {
     is_surplus: bool,
 }
 
+/// Copies of a block that may come although they are awaited no longer.
+struct Late {
+    sender: Sender,
+    until: Moment,
+}
+
 #[derive(Default)]
 pub struct Newcomers {
     /// The samples under way. At most one is taken of each block.
     samples: BTreeMap<BlockId, Sample>,
     /// Copies that were ordered and are awaited no longer, by block. They may still come, or be reported late, anywhere: of such a block no other
     /// server than their sender is asked for a sample.
-    late: BTreeMap<BlockId, Sender>,
+    late: BTreeMap<BlockId, Late>,
     /// The addresses of servers that are no newcomers, by uuid. A server that comes back there is no newcomer either.
     passed: BTreeMap<Arc<str>, Arc<str>>,
 }
@@ -117,49 +125,33 @@ impl Newcomers {
         self.late.remove(&id);
     }
 
-    /// A sample of the block proves nothing any more.
-    pub fn give_up_sample(&mut self, id: BlockId) {
+    /// A sample of the block proves nothing any more. It may come until this moment.
+    fn give_up_sample(&mut self, id: BlockId, until: Moment) {
         if let Some(sample) = self.samples.remove(&id) {
-            self.note_late(id, Sender::One(sample.source));
+            self.note_late(id, Late { sender: Sender::One(sample.source), until });
         }
     }
 
-    /// No sample that was ordered proves anything any more.
-    pub fn give_up_samples(&mut self) {
-        for (id, sample) in std::mem::take(&mut self.samples) {
-            self.note_late(id, Sender::One(sample.source));
-        }
-    }
-
-    /// The server begins anew.
-    fn give_up_samples_of(&mut self, server: u32) {
+    /// A server begins anew, or is lost.
+    fn give_up_samples_of(&mut self, server: u32, until: Moment) {
         let concerns = |sample: &Sample| sample.source == server || sample.target == server;
         let ended: Vec<BlockId> =
             self.samples.iter().filter(|(_, sample)| concerns(sample)).map(|(id, _)| *id).collect();
-        ended.into_iter().for_each(|id| self.give_up_sample(id));
+        ended.into_iter().for_each(|id| self.give_up_sample(id, until));
     }
 
-    /// The server is lost.
-    pub fn forget_server(&mut self, server: u32) {
-        self.give_up_samples_of(server);
-        // Its number may be given to another server.
-        for sender in self.late.values_mut().filter(|sender| **sender == Sender::One(server)) {
-            *sender = Sender::Others;
-        }
-    }
-
-    /// A copy is awaited no longer, but may still come.
-    pub fn note_late(&mut self, id: BlockId, sender: Sender) {
-        let known = self.late.entry(id).or_insert(sender);
-        *known = known.and(sender);
+    fn note_late(&mut self, id: BlockId, late: Late) {
+        let known = self.late.entry(id).or_insert(Late { sender: late.sender, until: late.until });
+        known.sender = known.sender.and(late.sender);
+        known.until = known.until.max(late.until);
         if self.late.len() > LATE_MAX {
             self.late.pop_first();
         }
     }
 
     /// Whether a copy of the block that comes may be another server's.
-    fn may_be_of_others(&self, id: BlockId, source: u32) -> bool {
-        self.late.get(&id).is_some_and(|sender| *sender != Sender::One(source))
+    fn may_be_of_others(&self, id: BlockId, source: u32, now: Moment) -> bool {
+        self.late.get(&id).is_some_and(|late| now < late.until && late.sender != Sender::One(source))
     }
 
     fn has_sample_of(&self, server: u32) -> bool {
@@ -168,11 +160,41 @@ impl Newcomers {
 }
 
 impl BlockMap {
+    fn late_until(&self) -> Moment {
+        self.latest.plus_ms(self.config.pending_timeout_ms.saturating_mul(LATE_TIMEOUTS))
+    }
+
+    /// A copy is awaited no longer, but may still come.
+    pub(crate) fn note_late(&mut self, id: BlockId, sender: Sender) {
+        let until = self.late_until();
+        self.newcomers.note_late(id, Late { sender, until });
+    }
+
+    /// A sample of the block proves nothing any more.
+    pub(crate) fn give_up_sample(&mut self, id: BlockId) {
+        self.newcomers.give_up_sample(id, self.late_until());
+    }
+
+    /// No sample that was ordered proves anything any more.
+    pub(crate) fn give_up_samples(&mut self) {
+        let ids: Vec<BlockId> = self.newcomers.samples.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.give_up_sample(id));
+    }
+
+    /// The server is lost.
+    pub(crate) fn forget_samples_of(&mut self, server: u32) {
+        self.newcomers.give_up_samples_of(server, self.late_until());
+        // Its number may be given to another server.
+        for late in self.newcomers.late.values_mut().filter(|late| late.sender == Sender::One(server)) {
+            late.sender = Sender::Others;
+        }
+    }
+
     /// The server begins a session: from an address at which it has passed before, or it has that before it.
     pub(crate) fn begin_trial(&mut self, server: u32) {
         let registration = self.servers.get(server).face.registration.clone();
         let passed = self.newcomers.has_passed(&registration.uuid, &registration.ip);
-        self.newcomers.give_up_samples_of(server);
+        self.newcomers.give_up_samples_of(server, self.late_until());
         self.servers.get_mut(server).claims.failures = 0;
         self.set_trial(server, if passed { Trial::Passed } else { Trial::Open });
     }
@@ -250,10 +272,10 @@ impl BlockMap {
     /// A copy from a newcomer is ordered for its own sake.
     pub(crate) fn note_copy(&mut self, id: BlockId, source: u32, targets: &[u32], deadline: Moment) {
         if !self.servers.get(source).trial.has_passed()
-            && !self.newcomers.may_be_of_others(id, source)
+            && !self.newcomers.may_be_of_others(id, source, self.latest)
             && let Some(target) = targets.iter().copied().find(|target| self.may_receive_sample(*target))
         {
-            self.newcomers.give_up_sample(id);
+            self.give_up_sample(id);
             self.newcomers.samples.insert(id, Sample { source, target, deadline, is_surplus: false });
         }
     }
@@ -280,6 +302,7 @@ impl BlockMap {
 
     /// Asks newcomers for samples, and draws conclusions from those that did not come.
     pub(crate) fn try_newcomers(&mut self, now: Moment) {
+        self.newcomers.late.retain(|_, late| now < late.until);
         self.end_overdue_samples(now);
         let trial = |server: u32| self.servers.get(server).trial;
         let live = self.servers.live();
@@ -288,6 +311,9 @@ impl BlockMap {
         }
         let is_on_trial = |server: &u32| matches!(trial(*server), Trial::Open | Trial::Unprovable);
         let newcomers: Vec<u32> = live.iter().copied().filter(is_on_trial).collect();
+        // One of these may be able to receive a sample later.
+        let is_unreported = |server: &u32| trial(*server).has_passed() && !self.is_surely_known(*server);
+        let are_all_reported = !self.servers.in_service().iter().any(is_unreported);
         let mut asked = 0;
         for server in newcomers {
             let has_claims = !self.servers.get(server).claims.candidates.is_empty();
@@ -296,7 +322,12 @@ impl BlockMap {
             }
             let is_asked = self.ask_for_sample(server, now);
             asked += usize::from(is_asked);
-            let trial = if is_asked { Trial::Open } else { Trial::Unprovable };
+            // A claim that can be proved later is not believed before.
+            let awaits_others = |id: &BlockId| self.newcomers.may_be_of_others(*id, server, now);
+            let is_open = is_asked
+                || !are_all_reported
+                || self.servers.get(server).claims.candidates.iter().any(awaits_others);
+            let trial = if is_open { Trial::Open } else { Trial::Unprovable };
             if self.servers.get(server).trial != trial {
                 self.set_trial(server, trial);
             }
@@ -319,7 +350,7 @@ impl BlockMap {
         });
         let is_complete = self.arena.record(slot).state() == BlockState::Complete;
         let is_provable =
-            !self.newcomers.samples.contains_key(&id) && !self.newcomers.may_be_of_others(id, source);
+            !self.newcomers.samples.contains_key(&id) && !self.newcomers.may_be_of_others(id, source, now);
         if !holds || !is_complete || !is_provable {
             return false;
         }
@@ -368,7 +399,7 @@ impl BlockMap {
             let Some(Sample { source, is_surplus, .. }) = self.newcomers.samples.remove(&id) else {
                 continue;
             };
-            self.newcomers.note_late(id, Sender::One(source));
+            self.note_late(id, Sender::One(source));
             if !is_surplus {
                 continue;
             }

@@ -219,7 +219,7 @@ impl BlockMap {
         self.mind_racks();
         self.check_safe_mode(now);
         for (id, sender) in self.redundancy.pending.overdue(now) {
-            self.newcomers.note_late(id, sender);
+            self.note_late(id, sender);
             self.evaluate_id(id);
         }
         if self.may_command() {

@@ -140,9 +140,9 @@ impl BlockMap {
             }
         }
         for (id, sender) in self.redundancy.pending.clear() {
-            self.newcomers.note_late(id, sender);
+            self.note_late(id, sender);
         }
-        self.newcomers.give_up_samples();
+        self.give_up_samples();
         self.redundancy.excess.clear();
         self.mark_ordered();
         self.redundancy.undecided.clear();

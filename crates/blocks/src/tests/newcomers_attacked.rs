@@ -104,6 +104,8 @@ fn a_server_that_has_not_reported_yet_receives_no_sample() {
     claim(&mut cluster, &[block(1, 5)]);
     let everybody = [1, 2, 3, 4, STRANGER];
     assert_eq!(samples(&cluster.pass(700, &everybody)), []);
+    let index = cluster.map.servers.find(&uuid(STRANGER)).unwrap();
+    assert!(!cluster.map.servers.get(index).trial.is_believed(), "it can be asked later");
     cluster.report(4, &[finalized(block(1, 5))]);
     assert_eq!(passed(&mut cluster), [] as [String; 0]);
 
@@ -150,6 +152,23 @@ fn a_real_copy_that_comes_late_is_not_taken_for_a_sample() {
         cluster.tell(2, &[received(block(1, 5))]);
         assert_eq!(passed(&mut cluster), [] as [String; 0], "lost: {is_lost}");
     }
+}
+
+/// A newcomer of which no sample is taken for the time being is not believed: a real server is not let go for it.
+#[test]
+fn a_newcomer_that_waits_for_others_copies_is_asked_later() {
+    let timeout_ms = 500;
+    let mut cluster = Cluster::with_servers(Config { pending_timeout_ms: timeout_ms, ..config() }, 2);
+    cluster.add_stored(block(1, 5), 2, &[1]);
+    cluster.pass(600, &[1, 2]);
+    claim(&mut cluster, &[block(1, 5)]);
+    let everybody = [1, 2, STRANGER];
+    assert_eq!(samples(&cluster.pass(2 * timeout_ms, &everybody)), []);
+    cluster.map.order_admin_state(&uuid(1), AdminOrder::Decommission, cluster.now);
+    assert_eq!(samples(&cluster.pass(2 * timeout_ms, &everybody)), []);
+    assert_eq!(cluster.map.server(&uuid(1)).unwrap().admin_state, base::AdminState::DecommissionInProgress);
+    cluster.map.order_admin_state(&uuid(1), AdminOrder::InService, cluster.now);
+    assert_eq!(samples(&cluster.pass(60 * timeout_ms, &everybody))[0], (STRANGER, 1, vec![uuid(2)]));
 }
 
 /// A sample of one newcomer that comes late says nothing of another one.
