@@ -9,7 +9,7 @@ use crate::{
     map::BlockMap,
     outliers::Outlier,
     server::DataServer,
-    slow_reports::{PER_SERVER_MAX, SlowDisk, SlowPeer, keep},
+    slow_reports::{PER_SERVER_MAX, Reporter, SlowDisk, SlowPeer, keep},
 };
 use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
@@ -30,6 +30,9 @@ pub struct SlowServer {
     /// It is one of those that are kept out of new pipelines, and read from last, if the configuration says so.
     pub is_avoided: bool,
 }
+
+/// Servers by a port.
+type Ports = BTreeMap<u16, u32>;
 
 /// The reports about one data server.
 #[derive(Default)]
@@ -54,7 +57,8 @@ impl BlockMap {
         if peers.is_empty() && disks.is_empty() {
             return;
         }
-        let reporter = self.servers.get(index).face.uuid().clone();
+        let server = self.servers.get(index);
+        let reporter = Reporter { uuid: server.face.uuid().clone(), is_newcomer: !server.trial.has_passed() };
         for peer in peers.iter().take(PER_SERVER_MAX).filter(|peer| peer.is_sound()) {
             keep(&mut self.slow.peers, &reporter, &peer.address, peer.outlier, now);
         }
@@ -81,13 +85,16 @@ impl BlockMap {
         let mut votes: BTreeMap<u32, Votes> = BTreeMap::new();
         // A server that is called by several of its addresses is still called slow by one.
         let mut said = std::collections::BTreeSet::new();
+        let mut hosts = BTreeMap::new();
         for ((reporter, address), (outlier, at)) in &self.slow.peers {
             let Some(by) = self.servers.find(reporter) else { continue };
-            let Some(about) = self.server_at(address) else { continue };
             let is_old = now.ms_since(*at) >= validity_ms;
-            if is_old || by == about || (proved && !self.servers.get(by).trial.has_passed()) {
+            if is_old || (proved && !self.servers.get(by).trial.has_passed()) {
                 continue;
             }
+            let Some(about) = self.server_at(address, &mut hosts).filter(|about| *about != by) else {
+                continue;
+            };
             let votes = votes.entry(about).or_default();
             votes.reporters += usize::from(said.insert((by, about)));
             if outlier.latency_ms > votes.worst.latency_ms {
@@ -98,19 +105,30 @@ impl BlockMap {
     }
 
     /// The server with this address. Hadoop's data servers name each other by the port of their web pages. A host with one
-    /// data server is enough.
-    fn server_at(&self, address: &str) -> Option<u32> {
+    /// data server is enough. `hosts` keeps what was found of a host: many may speak from one, and be named many times.
+    fn server_at<'a>(&self, address: &'a str, hosts: &mut BTreeMap<&'a str, Ports>) -> Option<u32> {
         let (host, port) = address.rsplit_once(':')?;
         let port: u16 = port.parse().ok()?;
-        let there = self.servers.on_host(host.trim_start_matches('[').trim_end_matches(']'));
-        let has_port = |index: &&u32| {
-            let it = &self.servers.get(**index).face.registration;
-            port > 0 && [it.info_port, it.info_secure_port, it.transfer_port, it.ipc_port].contains(&port)
-        };
-        match (there.iter().find(has_port), there) {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let there = self.servers.on_host(host);
+        let ports = hosts.entry(host).or_insert_with(|| self.ports_of(there));
+        match (ports.get(&port), there) {
             (Some(found), _) | (None, [found]) => Some(*found),
             _ => None,
         }
+    }
+
+    /// The servers of one host by each of their ports.
+    fn ports_of(&self, there: &[u32]) -> Ports {
+        let mut ports = Ports::new();
+        for index in there {
+            let it = &self.servers.get(*index).face.registration;
+            let own = [it.info_port, it.info_secure_port, it.transfer_port, it.ipc_port];
+            for port in own.into_iter().filter(|port| *port > 0) {
+                ports.entry(port).or_insert(*index);
+            }
+        }
+        ports
     }
 
     /// The servers that others have reported as slow: that of which most say so first, and of these the slowest.

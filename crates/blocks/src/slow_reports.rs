@@ -8,6 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub const PER_SERVER_MAX: usize = 256;
 /// Reports of all data servers that are kept, of each kind.
 const REPORTS_MAX: usize = 16_384;
+/// With so many reports of a kind those of newcomers are not kept. Anybody can be a newcomer, and as many as they like.
+const REPORTS_WITH_NEWCOMERS_MAX: usize = REPORTS_MAX / 2;
 /// The longest address of a peer, and the longest path of a disk, in bytes.
 const ADDRESS_BYTES_MAX: usize = 300;
 const PATH_BYTES_MAX: usize = 1_024;
@@ -77,11 +79,19 @@ impl SlowReports {
     }
 }
 
+/// The server that reports.
+pub(crate) struct Reporter {
+    pub uuid: Arc<str>,
+    pub is_newcomer: bool,
+}
+
 /// Keeps a report, in place of an earlier one of the same, if there is room for it.
-pub(crate) fn keep<T>(kept: &mut Kept<T>, reporter: &Arc<str>, about: &str, report: T, now: Moment) {
-    let key = (reporter.clone(), about.to_owned());
-    let own = kept.range((reporter.clone(), String::new())..).take_while(|((by, _), _)| by == reporter);
-    if kept.contains_key(&key) || (kept.len() < REPORTS_MAX && own.count() < PER_SERVER_MAX) {
+pub(crate) fn keep<T>(kept: &mut Kept<T>, reporter: &Reporter, about: &str, report: T, now: Moment) {
+    let key = (reporter.uuid.clone(), about.to_owned());
+    let limit = if reporter.is_newcomer { REPORTS_WITH_NEWCOMERS_MAX } else { REPORTS_MAX };
+    let own =
+        kept.range((reporter.uuid.clone(), String::new())..).take_while(|((by, _), _)| *by == reporter.uuid);
+    if kept.contains_key(&key) || (kept.len() < limit && own.count() < PER_SERVER_MAX) {
         kept.insert(key, (report, now));
     }
 }

@@ -216,6 +216,27 @@ fn a_flood_of_reports_takes_a_bounded_place_and_leaves_room_for_others() {
 }
 
 #[test]
+fn newcomers_leave_room_for_the_reports_of_known_servers() {
+    let mut cluster = Cluster::with_servers(avoiding(), 3);
+    for newcomer in 4..=70 {
+        cluster.start(newcomer);
+        let flood: Vec<_> = (1..=256).map(|port| slow(&format!("10.9.0.1:{port}"), 50.0)).collect();
+        let disk = |at| SlowDisk { path: format!("/disk{at}"), read_ms: Some(9.0), ..SlowDisk::default() };
+        let disks = (0..256).map(disk).collect();
+        let heartbeat = Heartbeat { slow_peers: flood, slow_disks: disks, ..heartbeat_of(newcomer) };
+        cluster.beat_with(newcomer, &heartbeat);
+    }
+    cluster.accuse(2, &[peer(3)]);
+    assert_eq!(cluster.slow(), [(uuid(3), 1)]);
+    assert_eq!(cluster.map.stats().avoided_servers, 0, "with so many reports the next tick looks at them");
+    cluster.map.tick(cluster.now, &|_| 0);
+    assert_eq!(cluster.map.stats().avoided_servers, 1);
+    let disk = SlowDisk { path: "/own".into(), read_ms: Some(99.0), ..SlowDisk::default() };
+    cluster.beat_with(2, &Heartbeat { slow_disks: vec![disk], ..heartbeat_of(2) });
+    assert_eq!(cluster.map.slow_disks(cluster.now)[0].1.path, "/own");
+}
+
+#[test]
 fn a_disks_report_is_replaced_by_the_next_and_ends_with_time() {
     let mut cluster = Cluster::with_servers(avoiding(), 3);
     let report = |read_ms| {
