@@ -51,11 +51,11 @@ impl DatanodeSide {
         self.check_admission(call.peer.ip(), &registration)?;
         let session = self.new_session();
         let named = known.host_name.clone();
-        let order = orders::order_for(&self.core, call.peer.ip(), known.transfer_port);
+        let port = known.transfer_port;
         let server = self
             .change(|map, now| map.register(known, session, now))
             .map_err(|error| FsError::Io(error.to_string()))?;
-        orders::give(&self.core, &server, order);
+        orders::give_newest(&self.core, &server, call.peer.ip(), port);
         let known = &server.registration;
         if known.host_name != named {
             tracing::warn!(

@@ -51,9 +51,18 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// The order of an operator for the data server that speaks from `ip` and takes data at `port`.
-pub fn order_for(core: &Core, ip: IpAddr, port: u16) -> AdminOrder {
-    Orders::now(core).sources(place(ip, port)).joined()
+/// Gives the data server that has registered from `ip`, and takes data at `port`, the order that holds for it. An order may be taken back meanwhile. Where
+/// none is left nobody looks at the orders again, so that the old one would hold for ever.
+pub fn give_newest(core: &Core, server: &DataServer, ip: IpAddr, port: u16) {
+    let newest = || Orders::now(core).sources(place(ip, port)).joined();
+    let mut order = newest();
+    loop {
+        give(core, server, order);
+        match newest() {
+            now if now == order => return,
+            now => order = now,
+        }
+    }
 }
 
 /// Gives all data servers, dead ones included, the orders that hold now.
