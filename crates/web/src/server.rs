@@ -156,7 +156,7 @@ async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
 }
 
 /// Pages of HDFS that tools ask for, and that are not built yet.
-const LATER: [&str; 3] = ["/fsck", "/imagetransfer", "/jmx"];
+const LATER: [&str; 2] = ["/fsck", "/imagetransfer"];
 
 async fn not_here(uri: Uri) -> impl IntoResponse {
     let path = uri.path();
