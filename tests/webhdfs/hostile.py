@@ -175,7 +175,7 @@ def users(cluster, size):
 
 
 def slow_readers(cluster, size):
-    """Whoever does not read what was asked for costs a little memory, and no more."""
+    """A client that asks and does not read costs a little memory, and no more."""
     port, target = place(cluster, "PUT", "/large", "CREATE", "&overwrite=true&replication=1")
     servers = {"meta": cluster.http_port, "data-0": cluster.data_http_ports[0], "data-1": cluster.data_http_ports[1]}
     before = {name: cluster.resident_mib(name) for name in servers}

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
-/// Which user may act for whom, and from where. By default nobody may.
+/// Which users may act for which others, and from where. By default no user may act for another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
     rules: BTreeMap<String, Rule>,

@@ -29,7 +29,7 @@ pub struct Answer {
     pub commands: Vec<Command>,
     /// A permission to send a full report; 0: none.
     pub lease: u64,
-    /// Others have reported the server as slow, and it is one of those that may be passed over for it.
+    /// Others have reported the server as slow, and it may be passed over for that.
     pub is_slow: bool,
 }
 

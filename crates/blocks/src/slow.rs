@@ -27,7 +27,7 @@ pub struct SlowServer {
     pub reporters: usize,
     /// The report with the highest latency.
     pub worst: Outlier,
-    /// It is one of those that are kept out of new pipelines, and read from last, if the configuration says so.
+    /// It is kept out of new pipelines and read from last, if the configuration says so.
     pub is_avoided: bool,
 }
 

@@ -97,6 +97,17 @@ impl PoolStore {
         reports
     }
 
+    /// How many replicas of any state each volume has, in the volumes' order.
+    pub fn replica_counts(&self) -> Vec<u64> {
+        let map = self.state.map.read();
+        // Volumes come under the map's lock: the list has those of all records.
+        let mut counts = vec![0; self.volumes.volumes.len()];
+        for record in map.records.values() {
+            counts[record.volume().0 as usize] += 1;
+        }
+        counts
+    }
+
     /// Bytes of the pool's block and meta files on a volume.
     pub fn used_bytes(&self, volume: VolumeIndex) -> u64 {
         self.state.used(volume)

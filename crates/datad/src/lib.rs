@@ -13,6 +13,7 @@ pub mod convert;
 pub mod disk_balancer;
 pub mod identity;
 pub mod ipc;
+mod jmx;
 pub mod metadata;
 pub mod metrics;
 pub mod moves;

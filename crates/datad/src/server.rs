@@ -4,6 +4,7 @@ use crate::{
     config::DataConfig,
     identity::Identity,
     ipc::IpcService,
+    jmx,
     metadata::{actor::Actor, progress::Progress},
     metrics,
     state::State,
@@ -78,7 +79,11 @@ impl DataServer {
     ///
     /// # Errors
     /// Those of [`DataServer::start`].
-    pub async fn start_with(env: Env, config: DataConfig, pages: Pages) -> Result<DataServer, StartError> {
+    pub async fn start_with(
+        env: Env,
+        config: DataConfig,
+        mut pages: Pages,
+    ) -> Result<DataServer, StartError> {
         if config.metadata_servers.is_empty() {
             return Err(StartError::Config("no metadata server is configured".into()));
         }
@@ -138,6 +143,7 @@ impl DataServer {
             let (state, progress) = (state.clone(), progress.clone());
             Arc::new(move || metrics::health(&state, &progress))
         };
+        pages.router = pages.router.merge(web::jmx::jmx(jmx::source(&state, &progress)));
         let web = Web::serve(http, Arc::new(metrics::registry(&state)), health, pages)
             .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
         tracing::info!(

@@ -164,7 +164,7 @@ async fn write(
             match body::next(&mut body).await {
                 Ok(Some(piece)) => file.write(&piece).await?,
                 Ok(None) => break,
-                // Nobody says that this is all: the file is left as one whose client has died.
+                // The client has not said that this is all: the file stays open, as if its client had died.
                 Err(error) => {
                     let (path, written) = (file.path(), file.written());
                     tracing::info!(path, written, %error, "a body ended early; the file stays open until its lease is over");

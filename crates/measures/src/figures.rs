@@ -1,4 +1,4 @@
-//! What has been measured until now, as a copy.
+//! A copy of the measures at one moment.
 
 use hdrhistogram::Histogram;
 

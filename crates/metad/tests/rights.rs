@@ -129,3 +129,28 @@ async fn what_is_not_allowed_is_refused_as_by_hdfs_and_written_down() {
     assert_eq!(lines[6], line(false, "bob", "setXAttr", "null"));
     assert_eq!(lines.len(), 7 + 32 + 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_acts_for_another_only_where_the_configuration_lets_it() {
+    let rows =
+        [("knox.hosts", "127.0.0.1"), ("knox.users", "ann"), ("far.hosts", "10.0.0.1"), ("far.users", "*")];
+    let rows: Vec<_> = rows.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let plan = Plan::alone().adjusted(move |_, config| config.proxies = base::Proxies::parse(&rows).unwrap());
+    let mut cluster = plan.start().await;
+    let options =
+        |real: &str| rpc::ClientOptions { real_user: Some(real.into()), ..rpc::ClientOptions::default() };
+    let client = |real: &str, effective: &str| {
+        rpc::Client::connect(cluster.address(1), protocol::CLIENT_NAMENODE, effective, options(real))
+    };
+    let status = p::GetFileInfoRequestProto { src: "/".into() };
+    let answer: Result<p::GetFileInfoResponseProto, _> =
+        client("knox", "ann").call("getFileInfo", &status).await;
+    assert!(answer.unwrap().fs.is_some());
+    for (real, effective) in [("knox", "bob"), ("far", "ann"), ("ann", "bob"), (SUPERUSER, "ann")] {
+        let answer: Result<p::GetFileInfoResponseProto, _> =
+            client(real, effective).call("getFileInfo", &status).await;
+        let text = cluster::refused(answer, proto::exception::AUTHORIZATION);
+        assert_eq!(text, format!("User: {real} is not allowed to impersonate {effective}"));
+    }
+    cluster.stop_all().await;
+}

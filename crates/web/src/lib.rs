@@ -4,6 +4,7 @@
 //! namespace nor the block map. Start with [`server::Web`].
 
 mod connection;
+mod exposition;
 pub mod jmx;
 mod pages;
 mod process;

@@ -1,14 +1,14 @@
 //! One small HTTP server of a role.
 
-use crate::{Pages, connection};
+use crate::{Pages, connection, exposition};
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, Uri, header},
+    http::{HeaderMap, StatusCode, Uri, header},
     response::IntoResponse,
     routing::get,
 };
-use prometheus_client::{encoding::text::encode, registry::Registry};
+use prometheus_client::registry::Registry;
 use serde::Serialize;
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
@@ -139,24 +139,19 @@ async fn show_ready(State(shared): State<Shared>) -> impl IntoResponse {
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n"))
 }
 
-async fn show_metrics(State(shared): State<Shared>) -> impl IntoResponse {
-    let mut text = String::new();
-    match encode(&mut text, &shared.registry) {
-        Ok(()) => (
-            StatusCode::OK,
-            [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
-            text,
-        ),
-        Err(error) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-            error.to_string(),
-        ),
+async fn show_metrics(State(shared): State<Shared>, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    match exposition::show(&shared.registry, accept) {
+        Ok((kind, text)) => (StatusCode::OK, [(header::CONTENT_TYPE, kind)], text),
+        Err(error) => {
+            let kind = "text/plain; charset=utf-8";
+            (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, kind)], error.to_string())
+        }
     }
 }
 
 /// Pages of HDFS that tools ask for, and that are not built yet.
-const LATER: [&str; 3] = ["/fsck", "/imagetransfer", "/jmx"];
+const LATER: [&str; 2] = ["/fsck", "/imagetransfer"];
 
 async fn not_here(uri: Uri) -> impl IntoResponse {
     let path = uri.path();

@@ -33,7 +33,7 @@ SLOWNESS = {
     "slowness_memory_ms": MEMORY_MS,
 }
 FILE_BYTES = 4 << 20
-# Files at a time, and all of them until somebody must have noticed.
+# Files at a time, and the files after which a slow server must have been noticed.
 AT_ONCE, ROUNDS = 4, 60
 AFTERWARDS = 12
 PATIENCE_S = 300

@@ -1,7 +1,7 @@
 //! A disk that seeks, below a real kernel: a file that a program serves with the delays of a modelled disk is a block device
 //! behind a loop device, with a file system on it.
 //!
-//! Everything is mounted in a mount namespace of its own, so that nothing stays mounted whatever becomes of this program.
+//! Everything is mounted in a mount namespace of its own, so that nothing stays mounted when this program ends, by a kill as well.
 
 pub mod head;
 mod served;

@@ -1,4 +1,4 @@
-//! Replicas are to move to the media of their policy, and a data server that nobody knows yet swallows what it is sent.
+//! Replicas are to move to the media of their policy, and a newcomer swallows every block that it is sent.
 
 use super::{
     cluster::*,

@@ -6,17 +6,19 @@
 //!
 //! The caller tells what happened ([`Plan::wrote`], [`Plan::done`], …) and asks what comes next ([`Plan::next`]).
 
+mod stream;
+
+pub use stream::{Kind, Piece, StreamId};
+
 use base::Moment;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use stream::{Stream, Turn, cut};
 
 /// Pieces under way at a time: one on the medium, and one that the disk finds when it is done with that.
 pub const PIECES_UNDER_WAY_MAX: usize = 2;
 
 /// However many readers there are, each may have so much at a time. A reader begins with it.
 const READ_BYTES_MIN: u64 = 1 << 20;
-
-/// Pieces end at a page's end, so that no page is written out twice.
-const PAGE_BYTES: u64 = 4096;
 
 /// The measures of a plan, in bytes and milliseconds. A piece is no longer than a run, and a run no longer than the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,36 +39,9 @@ impl Default for Limits {
     }
 }
 
-/// A stream of a plan. No other stream of the plan's life has the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StreamId(pub u64);
-
 /// Some urgent work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Write,
-    Read,
-}
-
-/// Bytes of a stream's file that have the disk now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub stream: StreamId,
-    pub kind: Kind,
-    pub begin: u64,
-    pub end: u64,
-    /// The first of its stream.
-    pub is_first: bool,
-}
-
-impl Piece {
-    pub fn bytes(&self) -> u64 {
-        self.end - self.begin
-    }
-}
 
 /// The caller's next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,52 +54,6 @@ pub enum Step {
     Urgent(Vec<Ticket>),
     /// Nothing to do before something happens, or before this moment.
     Wait { until: Option<Moment> },
-}
-
-#[derive(Debug)]
-struct Stream {
-    kind: Kind,
-    /// Bytes admitted and not written to the page cache yet.
-    reserved: u64,
-    /// Those of them for which the stream stood in line, and for which its sender has not asked again.
-    kept: u64,
-    /// The bytes of the file that wait for a turn.
-    begin: u64,
-    end: u64,
-    under_way: u64,
-    /// When the oldest of the waiting bytes came.
-    oldest: Option<Moment>,
-    /// Its place among the streams that may have a turn.
-    ripe: Option<u64>,
-    /// It has its turn although it has no run.
-    is_due: bool,
-    is_closed: bool,
-    had_turn: bool,
-}
-
-impl Stream {
-    fn waiting(&self) -> u64 {
-        self.end - self.begin
-    }
-
-    /// Bytes that count against the queue.
-    fn held(&self) -> u64 {
-        match self.kind {
-            Kind::Write => self.reserved + self.waiting() + self.under_way,
-            Kind::Read => 0,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_closed && self.reserved + self.waiting() + self.under_way == 0
-    }
-}
-
-#[derive(Debug)]
-struct Turn {
-    stream: StreamId,
-    left: u64,
-    is_begun: bool,
 }
 
 /// The turns of one disk.
@@ -556,30 +485,6 @@ impl Plan {
             self.streams.remove(&id);
         }
     }
-}
-
-/// The next piece of a turn, if the turn goes on.
-fn cut(id: StreamId, stream: &Stream, turn: &Turn, piece_bytes: u64) -> Option<Piece> {
-    let bytes = stream.waiting().min(piece_bytes).min(turn.left);
-    // The turn does not wait for more bytes of its stream: less than a piece in the midst of a run is left for the next run.
-    let least = match stream.is_due {
-        _ if !turn.is_begun || stream.is_closed || stream.kind == Kind::Read => 1,
-        true => PAGE_BYTES,
-        false => piece_bytes.min(turn.left),
-    };
-    if bytes < least.max(1) {
-        return None;
-    }
-    let end = stream.begin + bytes;
-    let page_end = end - end % PAGE_BYTES;
-    let is_whole = stream.is_closed || stream.kind == Kind::Read || page_end <= stream.begin;
-    Some(Piece {
-        stream: id,
-        kind: stream.kind,
-        begin: stream.begin,
-        end: if is_whole { end } else { page_end },
-        is_first: !stream.had_turn,
-    })
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn clients_that_name_many_peers_take_a_bounded_place() {
     assert_eq!(held.len(), PEERS_MAX);
     drop(held);
     bench.send(9, 1, 1);
-    assert_eq!(bench.slowness.peers.lock().len(), 1, "those that are of no use have made room");
+    assert_eq!(bench.slowness.peers.lock().len(), 1, "useless ones have made room");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Linux cuts what it is asked to read ahead to the most that the device takes at a time, or to its window for reading
-/// ahead, which is 128 KiB unless somebody has set it. What is asked for beyond is not read.
+/// ahead, which is 128 KiB unless an operator has set it. Bytes beyond that are asked for in vain.
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 fn advise(file: &fs::File, offset: u64, length: u64, advice: rustix::fs::Advice) -> io::Result<()> {
@@ -25,7 +25,7 @@ pub fn begin_write_out(file: &fs::File, offset: u64, length: u64) -> io::Result<
     sync_range(file, offset, length, libc::SYNC_FILE_RANGE_WRITE)
 }
 
-/// What has become dirty again since it was written out goes out once more.
+/// Pages that have become dirty again since they were written out go out once more.
 pub fn await_write_out(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {
     let flags =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;

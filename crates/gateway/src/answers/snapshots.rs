@@ -1,4 +1,4 @@
-//! Snapshots and what has changed between them.
+//! Snapshots, and the changes between two of them.
 
 use super::{named, signed, status::file_status, text};
 use crate::error::{Refusal, Result};

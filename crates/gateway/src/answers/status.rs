@@ -51,7 +51,7 @@ pub fn file_status(status: &HdfsFileStatusProto) -> Value {
     value
 }
 
-/// Digits of a mode, without those that say nothing: `644`, `1777`.
+/// The digits of a mode without leading zeros: `644`, `1777`.
 fn octal(mode: u32) -> String {
     format!("{:o}", mode & 0o7777)
 }

@@ -189,7 +189,7 @@ fn find(core: &Core, request: &p::OrderDataServerRequestProto) -> FsResult<Socke
         ([one], _) => Ok(*one),
         ([], true) => expected(word, &meant),
         ([], false) => Err(FsError::InvalidArgument(format!(
-            "No data server {word} has registered here. `clover admin report` lists those that have; `--expected` orders it for one that is yet to \
+            "No data server {word} has registered here. `clover admin report` lists all that have; `--expected` orders it for one that is yet to \
              come."
         ))),
         (several, _) => {

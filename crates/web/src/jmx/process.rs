@@ -13,7 +13,7 @@ pub fn process_beans(service: &str) -> Vec<Bean> {
     let now_ms = SystemClock.timestamp().ms;
     let memory =
         |used: u64, max: i64| -> Value { json!({ "committed": used, "init": 0, "max": max, "used": used }) };
-    let jvm = json!({
+    let mut jvm = json!({
         "tag.Context": "jvm",
         "tag.ProcessName": service,
         "tag.SessionId": null,
@@ -30,7 +30,6 @@ pub fn process_beans(service: &str) -> Vec<Bean> {
         "GcNumWarnThresholdExceeded": 0,
         "GcNumInfoThresholdExceeded": 0,
         "GcTotalExtraSleepTime": 0,
-        "GcTimePercentage": 0,
         "ThreadsNew": 0,
         "ThreadsRunnable": facts.threads,
         "ThreadsBlocked": 0,
@@ -38,6 +37,10 @@ pub fn process_beans(service: &str) -> Vec<Bean> {
         "ThreadsTimedWaiting": 0,
         "ThreadsTerminated": 0,
     });
+    if service == "NameNode" {
+        // Hadoop's DataNode does not watch its collections.
+        jvm["GcTimePercentage"] = 0.into();
+    }
     let runtime = json!({
         "Name": format!("{}@{host}", std::process::id()),
         "Pid": std::process::id(),

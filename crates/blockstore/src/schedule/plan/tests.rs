@@ -178,7 +178,7 @@ fn the_first_in_line_gets_the_room_that_is_made() {
 }
 
 #[test]
-fn room_goes_to_all_in_line_whoever_of_them_asks_first() {
+fn room_goes_to_all_in_line_in_any_order_of_asking() {
     let mut plan = plan();
     let full: Vec<StreamId> = (0..8).map(|_| writer(&mut plan, 32 * MIB)).collect();
     let line: Vec<StreamId> = (0..3).map(|_| plan.open(Kind::Write)).collect();

@@ -60,9 +60,9 @@ fn a_view_that_cannot_be_is_not_read() {
 fn a_view_with_a_level_has_a_format_that_older_releases_refuse() {
     let raised = GroupView { level: Level::NEWEST, ..conformance::sample() };
     let text = String::from_utf8(encode_view(&raised).unwrap()).unwrap();
-    assert!(text.starts_with(r#"{"format":2,"#) && text.contains(r#""level":4,"release":"0.2.0""#), "{text}");
+    assert!(text.starts_with(r#"{"format":2,"#) && text.contains(r#""level":5,"release":"0.2.0""#), "{text}");
     assert_eq!(decode_view(text.as_bytes()), Ok(raised));
-    let later = text.replace(r#""level":4,"release":"0.2.0""#, r#""level":7,"release":"3.4.0""#);
+    let later = text.replace(r#""level":5,"release":"0.2.0""#, r#""level":7,"release":"3.4.0""#);
     let refusal = decode_view(later.as_bytes()).unwrap_err();
     assert!(refusal.contains("level 7") && refusal.contains("Start release 3.4.0"), "{refusal}");
 }

@@ -330,7 +330,7 @@ public class MiniDFSCluster extends OnDisk implements Closeable {
         });
   }
 
-  /** Whoever the test is just then. */
+  /** The user that the test acts as at the moment. */
   private static <T> T asOwner(PrivilegedExceptionAction<T> action) throws IOException {
     try {
       return UserGroupInformation.createRemoteUser(System.getProperty("user.name")).doAs(action);
