@@ -6,11 +6,12 @@ mod shape;
 
 use crate::{
     config::{self, settings::Settings},
-    runtime, user,
+    runtime, user, webhdfs,
 };
 use anyhow::Context;
 use datad::DataServer;
 use env::Env;
+use gateway::Gateway;
 use metad::MetaServer;
 use shape::Shape;
 use std::{
@@ -88,15 +89,19 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
     settings.set(&format!("name_dir={}", name_dir.display()))?;
     settings.set(&format!("rpc_address=127.0.0.1:{}", args.rpc_port))?;
     settings.set(&format!("http_address=127.0.0.1:{}", args.http_port))?;
-    let config = config::meta::config(&settings, &user)?;
+    let mut config = config::meta::config(&settings, &user)?;
+    let gateway = webhdfs::beside_metadata(&settings, &user, &env, &mut config)?;
     if !name_dir.exists() {
         let cluster = metad::format(&env, &name_dir, None, config.rpc_address.ip(), &config.group)?;
         eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     }
     let meta = MetaServer::start(env.clone(), config).await;
     let meta = meta.context("starting the metadata server").map_err(with_advice)?;
+    if let Some(gateway) = &gateway {
+        webhdfs::locate(gateway, None, meta.rpc_address());
+    }
     settings.set(&format!("metadata_servers={}", meta.rpc_address()))?;
-    let data = start_data(&args, &mut settings, &env, &user).await?;
+    let (data, _gateways) = start_data(&args, &mut settings, &env, &user).await?;
     wait_until_ready(&meta, &data).await?;
     announce(&args, meta.rpc_address(), meta.http_address());
 
@@ -138,23 +143,27 @@ fn check_empty(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The data servers, and the gateways for WebHDFS beside them.
 async fn start_data(
     args: &Args,
     settings: &mut Settings,
     env: &Env,
     user: &str,
-) -> anyhow::Result<Vec<DataServer>> {
-    let mut servers = Vec::new();
+) -> anyhow::Result<(Vec<DataServer>, Vec<Gateway>)> {
+    let (mut servers, mut gateways) = (Vec::new(), Vec::new());
     for number in 1..=args.data_servers {
         let directory = args.dir.join(format!("data-{number}"));
         // A data server by itself makes none in a cluster that is not new any more.
         std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
         settings.set(&format!("data_dirs={}", directory.display()))?;
         let config = config::data::config(settings, user)?;
-        let server = DataServer::start(env.clone(), config).await;
+        let gateway = webhdfs::beside_data(settings, user, env, &config)?;
+        let pages = gateway.as_ref().map(Gateway::pages).unwrap_or_default();
+        gateways.extend(gateway);
+        let server = DataServer::start_with(env.clone(), config, pages).await;
         servers.push(server.with_context(|| format!("starting data server {number}"))?);
     }
-    Ok(servers)
+    Ok((servers, gateways))
 }
 
 /// All data servers have reported and safe mode is over.
@@ -187,6 +196,7 @@ fn announce(args: &Args, rpc: SocketAddr, http: Option<SocketAddr>) {
     println!("       clover client-config DIR --target hdfs://{rpc}");
     if let Some(http) = http {
         println!("       curl http://{http}/health http://{http}/metrics");
+        println!("       curl 'http://{http}/webhdfs/v1/?op=LISTSTATUS'");
     }
     println!("  ^C stops it");
 }

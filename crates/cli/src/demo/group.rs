@@ -9,14 +9,17 @@ use crate::{
     admin::servers::Servers,
     client_config,
     config::{self, settings::Settings},
-    runtime,
+    runtime, webhdfs,
 };
 use anyhow::Context;
+use base::MemberId;
 use client::FileSystem;
 use env::Env;
+use gateway::Gateway;
 use metad::{Cluster, CoordinatorConfig, MetaConfig};
 use proto::hdfs;
 use std::{
+    collections::BTreeMap,
     io::Write,
     net::{Ipv4Addr, TcpListener},
     os::unix::fs::OpenOptionsExt,
@@ -47,10 +50,14 @@ pub async fn serve(
     let is_new = Shape::of(&args.dir).is_none();
     env.disk.create_directory(&args.dir)?;
     let coordinator = coord::Embedded::open(&env, &coordinator_dir)?;
-    let mut configs = Vec::new();
+    let (mut configs, mut gateways) = (Vec::new(), BTreeMap::new());
     for group in 1..=groups {
         for index in 1..=members {
-            configs.push(member(&args, &mut settings, &user, (group, index), members, &coordinator)?);
+            let mut config = member(&args, &mut settings, &user, (group, index), members, &coordinator)?;
+            if let Some(gateway) = webhdfs::beside_metadata(&settings, &user, &env, &mut config)? {
+                gateways.insert(config.group.member, Arc::new(gateway));
+            }
+            configs.push(config);
         }
     }
     let mut by_group = configs.chunks(members.into());
@@ -66,16 +73,16 @@ pub async fn serve(
 
     let (stop, _) = watch::channel(false);
     let mut running = JoinSet::new();
-    start(&env, first, &mut running, &stop).await;
+    start(&env, first, &gateways, &mut running, &stop).await;
     for further in by_group {
         if !further[0].name_directory.exists() {
             further::make(&args.dir, &env, &cluster, &servers, further, coordinator.session()).await?;
         }
-        start(&env, further, &mut running, &stop).await;
+        start(&env, further, &gateways, &mut running, &stop).await;
     }
     let addresses = addresses(&configs);
     settings.set(&format!("metadata_servers={}", addresses.join(",")))?;
-    let data = start_data(&args, &mut settings, &env, &user).await?;
+    let (data, _data_gateways) = start_data(&args, &mut settings, &env, &user).await?;
     let conf = std::path::absolute(args.dir.join("conf"))?;
     let secret = write_secret(&args, &cluster)?;
     let http = configs.iter().filter_map(|config| config.http_address).map(|address| address.to_string());
@@ -113,12 +120,14 @@ pub async fn serve(
 async fn start(
     env: &Env,
     configs: &[MetaConfig],
+    gateways: &BTreeMap<MemberId, Arc<Gateway>>,
     running: &mut JoinSet<anyhow::Result<()>>,
     stop: &watch::Sender<bool>,
 ) {
     let (ready, mut all_ready) = mpsc::channel(1);
     for config in configs {
-        running.spawn(keep_running(env.clone(), config.clone(), ready.clone(), stop.subscribe()));
+        let gateway = gateways.get(&config.group.member).cloned();
+        running.spawn(keep_running(env.clone(), config.clone(), gateway, ready.clone(), stop.subscribe()));
     }
     drop(ready);
     while all_ready.recv().await.is_some() {}
@@ -188,6 +197,7 @@ fn write_secret(args: &Args, cluster: &Cluster) -> anyhow::Result<Option<PathBuf
 async fn keep_running(
     env: Env,
     config: MetaConfig,
+    gateway: Option<Arc<Gateway>>,
     ready: mpsc::Sender<()>,
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
@@ -197,7 +207,13 @@ async fn keep_running(
     loop {
         let mut stopped = stop.clone();
         let asked = async move { drop(stopped.wait_for(|stop| *stop).await) };
-        let ended = metad::run(env.clone(), config.clone(), asked, |_| not_ready = None).await;
+        let started = |server: &metad::MetaServer| {
+            if let Some(gateway) = &gateway {
+                webhdfs::locate(gateway, None, server.rpc_address());
+            }
+            not_ready = None;
+        };
+        let ended = metad::run(env.clone(), config.clone(), asked, started).await;
         match ended {
             Ok(()) => return Ok(()),
             // A mistake in the settings does not go away by itself.
