@@ -77,7 +77,7 @@ enum Choosiness {
     Lax,
 }
 
-/// What a search has to look at.
+/// The rules that hold for one search.
 struct Limits {
     choosiness: Choosiness,
     /// Slow servers are taken as others are.

@@ -1,4 +1,4 @@
-//! What data servers say of slow peers and slow disks, and how much of it is kept.
+//! The newest reports of slow peers and slow disks from each data server, bounded in number.
 
 use crate::outliers::Outlier;
 use base::Moment;

@@ -71,7 +71,7 @@ impl PoolStore {
         !self.volume(reader.volume).is_alive()
     }
 
-    /// Turns for somebody who reads bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
+    /// Turns for a reader of bytes `begin..end` of a replica one after the other; `None` where its volume has no turns.
     pub fn read_stream(&self, reader: &ReplicaReader, begin: u64, end: u64) -> Option<ReadStream> {
         let turns = self.volumes.turns(reader.volume)?;
         Some(ReadStream::open(turns, &reader.block_file, reader.meta_file.clone(), (begin, end)))

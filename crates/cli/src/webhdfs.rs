@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// three: its own, one to a metadata server and one to a data server.
 const DESCRIPTORS_SHARE: usize = 4;
 
-/// A gateway whose pages are those of the metadata server that is about to start with `config`.
+/// The gateway of the metadata server that is about to start with `config`.
 ///
 /// # Errors
 /// The system starts no thread.

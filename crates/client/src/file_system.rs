@@ -93,8 +93,8 @@ impl FileSystem {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The same connections and settings, under the name of a new client: it has leases of its own, which end when the files that it
-    /// has opened are closed or dropped, whatever this one still writes.
+    /// A file system that shares this one's connections and settings, but has a client name of its own. The servers keep separate leases
+    /// for it: they end when the files that it opened are closed or dropped, even while this file system still writes.
     pub fn as_another_client(&self) -> Self {
         let client_name = new_client_name();
         let shared = &self.shared;

@@ -91,7 +91,7 @@ fn change_moves(state: &State, wanted: &DataConfig, changes: &mut Vec<Change>) {
     }
 }
 
-/// What was measured is measured anew, if anything changes.
+/// Takes over the settings for slow peers and disks. If one of them changes, all earlier measurements are forgotten.
 fn change_slowness(state: &State, wanted: &SlownessConfig, changes: &mut Vec<Change>) {
     let mut current = state.reconfiguration.current.lock();
     let wanted = SlownessConfig { memory_ms: current.slowness.memory_ms, ..wanted.clone() };

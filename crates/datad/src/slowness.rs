@@ -30,7 +30,8 @@ const PEERS_MAX: usize = 4_096;
 /// Reports of one kind in a heartbeat; no metadata server keeps more.
 const REPORTS_MAX: usize = blocks::SLOW_REPORTS_PER_SERVER;
 
-/// What is measured, and when a peer or a disk is slow. Some names are Hadoop's.
+/// Settings: which packets and disk operations a data server measures, and when it calls a peer or a disk slow.
+/// The keys in brackets are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlownessConfig {
     /// Whether packets to other data servers are measured (`dfs.datanode.peer.stats.enabled`).
@@ -41,7 +42,7 @@ pub struct SlownessConfig {
     pub peer_count_min: usize,
     /// A peer whose packets take no longer is not slow (`dfs.datanode.slowpeer.low.threshold.ms`).
     pub peer_threshold_ms: u64,
-    /// Of a hundred operations on disks so many are measured (`dfs.datanode.fileio.profiling.sampling.percentage`).
+    /// How many of a hundred disk operations are measured (`dfs.datanode.fileio.profiling.sampling.percentage`).
     pub disk_percent: u32,
     /// With fewer disks of a medium none is judged (`dfs.datanode.min.outlier.detection.disks`).
     pub disk_count_min: usize,
@@ -118,7 +119,7 @@ impl Slowness {
         }
     }
 
-    /// Other settings count from now on. What was measured is forgotten.
+    /// Measures by new settings from now on, and forgets all earlier measurements.
     pub fn set_config(&self, config: SlownessConfig) {
         self.disk_percent.store(config.disk_percent, Ordering::Relaxed);
         *self.config.write() = config;

@@ -1,4 +1,4 @@
-//! What the system tells of this process and this machine, for the pages that show it.
+//! Facts about this process and this machine, read from the operating system, for monitoring pages.
 
 use procfs::{Current, LoadAverage, Meminfo, WithCurrentSystemInfo, process::Process};
 

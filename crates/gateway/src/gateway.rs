@@ -39,7 +39,7 @@ const DATA: &str = "data";
 /// The metadata server that sends a client to a data server.
 const SERVER: &str = "namenoderpcaddress";
 
-/// What a gateway stands beside.
+/// The kind of server in whose process the gateway runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A metadata server; `redirects`: those who read or write bytes are sent to data servers.

@@ -10,12 +10,12 @@ pub const DEFAULT_USER: &str = "dr.who";
 /// Bytes of a user's name.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Who asks, and for whom.
+/// The user who sends a request, and the user for whom it is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The user who asks.
     pub user: String,
-    /// The user in whose place everything is done.
+    /// The user for whom the request is carried out: its rights count.
     pub effective: String,
 }
 

@@ -22,10 +22,10 @@ pub struct Origins {
     hosts: Vec<String>,
 }
 
-/// What a request says of its origin.
+/// The verdict on a request, by its header `Origin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// No page of another origin; or no browser.
+    /// The request comes from a page of this server, or from a program that is no browser.
     Own,
     /// A page that may use this server.
     Allowed(HeaderValue),

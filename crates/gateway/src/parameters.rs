@@ -17,7 +17,8 @@ pub struct Parameters {
     pairs: Vec<(String, String)>,
 }
 
-/// In Hadoop's words: its own exception stands in the text of the one that is told.
+/// Refuses a parameter's value with Hadoop's text. As in Hadoop, an `IllegalArgumentException` is told whose text names the exception that
+/// the value caused.
 pub fn invalid(name: &str, why: impl Display) -> Refusal {
     Refusal::illegal(format!(
         "Invalid value for webhdfs parameter \"{name}\": {}: {why}",
@@ -36,7 +37,7 @@ impl Parameters {
             if pairs.len() == COUNT_MAX {
                 return Err(Refusal::illegal(format!("more than {COUNT_MAX} parameters")));
             }
-            // What is not UTF-8 is read as this sign, which is no part of any name or value that is meant.
+            // The decoder replaces bytes that are not UTF-8 by this character. No valid name or value contains it.
             if name.contains(char::REPLACEMENT_CHARACTER) || value.contains(char::REPLACEMENT_CHARACTER) {
                 return Err(Refusal::illegal("the parameters are not UTF-8"));
             }

@@ -46,7 +46,7 @@ fn check_escapes(text: &str) -> Result<()> {
 ///
 /// # Errors
 /// An `InvalidPathException` (400) for a path that is relative or has an empty name, `.`, `..` or a colon in it; an
-/// `IllegalArgumentException` (400) for one that is too long.
+/// `IllegalArgumentException` (400) for a path that is too long.
 pub fn check(path: &str) -> Result<String> {
     if path.len() > BYTES_MAX {
         return Err(Refusal::illegal(format!("a path of {} bytes; {BYTES_MAX} are the most", path.len())));

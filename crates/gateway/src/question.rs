@@ -217,7 +217,7 @@ async fn trash_roots(fs: &FileSystem, of_all_users: bool) -> Result<Value> {
     Ok(named("Paths", if roots.is_empty() { Value::Null } else { json!(roots) }))
 }
 
-/// Sends a call whose answer says nothing.
+/// Sends a call whose answer has no fields.
 pub async fn done<Q, A>(fs: &FileSystem, method: &str, request: &Q) -> Result<()>
 where
     Q: Message + Name,

@@ -352,7 +352,7 @@ async fn listed_data_servers_that_were_not_heard_of_are_dead() {
     assert_eq!(told(&story, all).await, ["127.0.0.1:9866", missing[0], missing[1]]);
     assert!(told(&story, leaving).await.is_empty());
 
-    // What is not named any more is not told of either.
+    // A data server that the operator takes off the list disappears from the reports.
     std::fs::write(&known, "127.0.30.1\n").unwrap();
     let _: p::RefreshNodesResponseProto =
         story.files.call("refreshNodes", &p::RefreshNodesRequestProto {}).await.unwrap();

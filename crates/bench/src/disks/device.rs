@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-/// The file systems whose streams are measured.
+/// The kinds of file systems that the benchmark can measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum FileSystemKind {
     Ext4,
@@ -67,7 +67,7 @@ pub struct Plan<'a> {
 /// Has this program run once more with its arguments and `marker`, in a mount namespace of its own.
 ///
 /// # Errors
-/// It is not root who runs it, or `unshare` cannot be run.
+/// The program does not run as root, or `unshare` cannot be run.
 pub fn run_in_namespace(marker: &str) -> anyhow::Result<ExitCode> {
     ensure!(
         rustix::process::geteuid().is_root(),
@@ -187,7 +187,7 @@ fn wait_until_detached(loop_device: &str) {
     }
 }
 
-/// Holds the system to so many dirty bytes of this device. What it may hold otherwise depends on the machine's memory.
+/// Lets the system hold at most `bytes` of dirty data for this device. The system's own limit depends on the machine's memory.
 fn limit_dirty(loop_device: &str, bytes: u64) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let device = fs::metadata(loop_device).with_context(|| format!("looking at {loop_device}"))?.rdev();

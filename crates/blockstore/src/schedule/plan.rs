@@ -260,8 +260,8 @@ impl Plan {
         end
     }
 
-    /// A read stream wants its first bytes. It gets few of them, but between two pieces of another stream's run: somebody who reads the
-    /// beginning of a replica does not wait for whole runs, and the disk goes there and back once. Answers where they end.
+    /// A read stream wants its first bytes. It gets few of them, but between two pieces of another stream's run: a client that reads only
+    /// the beginning of a replica does not wait for whole runs, and the disk goes there and back once. Answers where these bytes end.
     pub fn want_first(&mut self, id: StreamId, begin: u64, end: u64) -> u64 {
         let bytes = READ_BYTES_MIN.min(self.limits.piece_bytes);
         let end = end.min(begin.saturating_add(bytes)).max(begin);

@@ -78,7 +78,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "slow_peer_threshold_ms", hadoop: Some(("dfs.datanode.slowpeer.low.threshold.ms", Same)), kind: Milliseconds { min: 1, max: ANY }, default: "5ms",
         help: "A data server to which a packet takes no longer is not slow." },
     Key { name: "disk_stats_percent", hadoop: Some(("dfs.datanode.fileio.profiling.sampling.percentage", Same)), kind: Integer { min: 0, max: 100 }, default: "0",
-        help: "Of a hundred operations on disks so many are measured, and slow disks reported; 0 for none." },
+        help: "How many of a hundred disk operations are measured, to report slow disks; 0 for none." },
     Key { name: "slow_disk_count_min", hadoop: Some(("dfs.datanode.min.outlier.detection.disks", Same)), kind: Integer { min: 1, max: 1_000_000 }, default: "5",
         help: "With fewer disks of a medium, none is judged." },
     Key { name: "slow_disk_threshold_ms", hadoop: Some(("dfs.datanode.slowdisk.low.threshold.ms", Same)), kind: Milliseconds { min: 1, max: ANY }, default: "20ms",

@@ -3,10 +3,10 @@
 use base::Moment;
 use std::collections::VecDeque;
 
-/// The past that counts is cut into so many windows; the oldest goes when a new one begins.
+/// The windows that a sum spans. When a new window begins, the oldest is dropped.
 const WINDOWS: u64 = 36;
 
-/// Whose windows are so many nanoseconds long.
+/// A sum of measurements over the last windows of time. Each window is `window_ns` nanoseconds long.
 #[derive(Debug)]
 pub struct Rolling {
     window_ns: u64,
@@ -21,7 +21,7 @@ struct Window {
     count: u64,
 }
 
-/// What was measured in the past that counts.
+/// The number and the mean of the measurements that are young enough to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     pub count: u64,
@@ -35,7 +35,7 @@ impl Rolling {
         Self { window_ns, windows: VecDeque::new() }
     }
 
-    /// Adds so many times that took `sum_ns` together.
+    /// Adds `count` measurements that took `sum_ns` together.
     pub fn add(&mut self, sum_ns: u64, count: u64, now: Moment) {
         let number = now.ns / self.window_ns;
         self.forget(number);

@@ -30,7 +30,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many servers are named to an operator whose word could mean any of them.
+/// Servers that an error lists, where the name that an operator gave fits several.
 const NAMED_MAX: usize = 10;
 
 /// Tells how a data server stands, and orders it out of service or back if that is confirmed.

@@ -97,7 +97,7 @@ pub fn get_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
         };
         (map.servers(filter), missing)
     };
-    // What the list names no longer is not told of, though it is known.
+    // The block map still knows data servers that were taken off the operator's list. The report leaves them out.
     let listed = servers
         .iter()
         .filter(|server| address(server).is_none_or(|(ip, port)| core.admission.admits(ip, port)));
@@ -154,7 +154,7 @@ pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     reply.ok(&p::HaServiceStateResponseProto { state: ha_state(&core.partition) as i32 });
 }
 
-/// Everybody may ask, as in HDFS.
+/// Lists the slow data servers. Any user may ask, as in HDFS.
 pub fn get_slow_datanode_report(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::GetSlowDatanodeReportRequestProto>(&call, reply) else { return };
     let (now, moment) = (core.env.clock.timestamp(), core.moment());

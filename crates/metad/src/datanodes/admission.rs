@@ -159,7 +159,8 @@ impl Admission {
         }
     }
 
-    /// The data servers of the first list at none of whose addresses one of these runs, which are addresses with the port of the data transfer.
+    /// The data servers of the list of expected servers that are not running. `running`: the addresses and data transfer ports of those
+    /// that are.
     pub fn missing(&self, running: &[(IpAddr, u32)]) -> Vec<Expected> {
         let is_it = |server: &Expected, ip: IpAddr, port: u32| {
             server.addresses.contains(&ip.to_canonical()) && server.port.is_none_or(|its| its == port)

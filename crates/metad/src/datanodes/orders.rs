@@ -51,8 +51,9 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// Gives the data server that has registered from `ip`, and takes data at `port`, the order that holds for it. An order may be taken back meanwhile. Where
-/// none is left nobody looks at the orders again, so that the old one would hold for ever.
+/// Gives the data server that has registered from `ip`, and takes data at `port`, the order that holds for it. The operator may take
+/// the order back meanwhile. The orders are therefore read again afterwards: a server without an order is not looked at later, and would
+/// keep the old one for ever.
 pub fn give_newest(core: &Core, server: &DataServer, ip: IpAddr, port: u16) {
     let newest = || Orders::now(core).sources(place(ip, port)).joined();
     let mut order = newest();

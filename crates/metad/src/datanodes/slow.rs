@@ -1,4 +1,4 @@
-//! What data servers say of slow peers and slow disks.
+//! Reads the slow peers and slow disks that data servers report in their heartbeats.
 
 use blocks::{SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer, outliers::Outlier};
 use proto::hdfs::datanode as d;

@@ -17,7 +17,7 @@ pub fn place_of(server: &DataServer) -> Option<SocketAddr> {
     registration.ip.parse().ok().map(|ip| place(ip, registration.transfer_port))
 }
 
-/// What the block map is told.
+/// The order that the block map follows for a data server.
 pub fn order_of(leave: Option<Leave>, now: Timestamp) -> AdminOrder {
     match leave.filter(|leave| leave.holds_at(now)) {
         None => AdminOrder::InService,

@@ -141,7 +141,7 @@ fn obstacle(seen: &[Seen<'_>], order: Order) -> Option<String> {
         return None;
     }
     let leaving = seen.iter().filter(|server| counts_as_in_service(server));
-    // Each group does not count the server that it was asked about, but for one that is out of service already.
+    // A group's count leaves out the server that it was asked about, unless that server is out of service already.
     let left = leaving
         .clone()
         .filter_map(others_in_service)

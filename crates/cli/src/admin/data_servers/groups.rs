@@ -26,7 +26,7 @@ pub struct Group {
 pub enum Unanswered {
     /// It has refused.
     Refused(String),
-    /// No member that leads was reached. What was asked may still be carried out.
+    /// The group's leader was not reached. The group may still carry the request out.
     Silent(String),
 }
 

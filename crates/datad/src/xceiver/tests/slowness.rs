@@ -1,4 +1,4 @@
-//! What is measured while blocks are written and read.
+//! A data server measures the packets that it sends to peers, and its disks' operations, while clients write and read blocks.
 
 use super::cluster::{Server, block, located, read_range, some_bytes, write_block};
 use crate::slowness::{DiskOp, SlownessConfig};
