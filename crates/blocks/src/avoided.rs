@@ -14,17 +14,21 @@ impl BlockMap {
     pub(crate) fn choose_avoided(&mut self, now: Moment) {
         let in_service = self.servers.in_service();
         let count_max = self.config.slow_servers_max.min(in_service.len() / 2);
-        let mut slow: Vec<(u32, Votes)> = self.votes(true, now).into_iter().collect();
-        slow.retain(|(index, _)| {
-            let face = &self.servers.get(*index).face;
-            face.alive && face.admin_state.is_in_service()
-        });
+        let reported = self.reported_as_slow(now);
+        self.slow.server_count = reported.len();
+        let mut slow: Vec<(u32, Votes)> = reported
+            .into_iter()
+            .map(|(index, reported)| (index, reported.by_proved))
+            .filter(|(index, votes)| {
+                let face = &self.servers.get(*index).face;
+                votes.reporters > 0 && face.alive && face.admin_state.is_in_service()
+            })
+            .collect();
         slow.sort_by(|(_, one), (_, other)| {
             let by_voices = other.reporters.cmp(&one.reporters);
             by_voices.then(other.worst.latency_ms.total_cmp(&one.worst.latency_ms))
         });
         slow.truncate(count_max);
-        slow.retain(|(_, votes)| votes.reporters > 0);
         for server in self.servers.iter_mut() {
             server.is_avoided = false;
         }

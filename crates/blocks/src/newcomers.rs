@@ -227,6 +227,7 @@ impl BlockMap {
         if was_doubted {
             self.look_at_all_blocks();
         }
+        self.count_slow_reports_of(server);
     }
 
     pub(crate) fn doubt(&mut self, server: u32) {

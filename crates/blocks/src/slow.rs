@@ -9,12 +9,12 @@ use crate::{
     map::BlockMap,
     outliers::Outlier,
     server::DataServer,
-    slow_reports::{PER_SERVER_MAX, Reporter, SlowDisk, SlowPeer, keep},
+    slow_reports::{PER_SERVER_MAX, Reporter, SlowDisk, SlowPeer, keep, reports_of},
 };
 use base::Moment;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// With more reports of peers, a heartbeat that brings some is not the time to go through all of them: the next tick is.
+/// With more reports of peers, a change does not lead to a look at all of them: the next tick does.
 const AT_ONCE_MAX: usize = 1_024;
 /// A report counts for so many intervals: one or two may not come.
 const INTERVALS: u64 = 3;
@@ -34,11 +34,27 @@ pub struct SlowServer {
 /// Servers by a port.
 type Ports = BTreeMap<u16, u32>;
 
-/// The reports about one data server.
+/// The servers that report one data server as slow, and their report with the highest latency.
 #[derive(Default)]
 pub(crate) struct Votes {
     pub reporters: usize,
     pub worst: Outlier,
+}
+
+/// The reports about one data server: those of all servers, and those of servers that are no newcomers.
+#[derive(Default)]
+pub(crate) struct Reported {
+    pub by_all: Votes,
+    pub by_proved: Votes,
+}
+
+impl Votes {
+    fn add(&mut self, is_first_of_reporter: bool, outlier: &Outlier) {
+        self.reporters += usize::from(is_first_of_reporter);
+        if outlier.latency_ms > self.worst.latency_ms {
+            self.worst = *outlier;
+        }
+    }
 }
 
 impl BlockMap {
@@ -65,6 +81,17 @@ impl BlockMap {
         for disk in disks.iter().take(PER_SERVER_MAX).filter(|disk| disk.is_sound()) {
             keep(&mut self.slow.disks, &reporter, &disk.path, disk.clone(), now);
         }
+        self.choose_avoided_at_once(now);
+    }
+
+    /// A server is no newcomer any more: its word about its peers counts from now on.
+    pub(crate) fn count_slow_reports_of(&mut self, index: u32) {
+        if reports_of(&self.slow.peers, self.servers.get(index).face.uuid()).next().is_some() {
+            self.choose_avoided_at_once(self.latest);
+        }
+    }
+
+    fn choose_avoided_at_once(&mut self, now: Moment) {
         if self.slow.peers.len() <= AT_ONCE_MAX {
             self.choose_avoided(now);
         }
@@ -73,35 +100,34 @@ impl BlockMap {
     /// Looks at the reports anew as time passes.
     pub(crate) fn look_at_slow(&mut self, now: Moment) {
         self.slow.expire(self.slow_validity_ms(), now);
-        if !self.slow.peers.is_empty() || self.slow.is_any_avoided {
+        if !self.slow.peers.is_empty() || self.slow.server_count > 0 {
             self.choose_avoided(now);
         }
     }
 
-    /// The reports about each server that are not too old. No server is asked about itself; where `proved`, no newcomer is
-    /// asked.
-    pub(crate) fn votes(&self, proved: bool, now: Moment) -> BTreeMap<u32, Votes> {
+    /// The reports about each server that are not too old. No server is asked about itself.
+    pub(crate) fn reported_as_slow(&self, now: Moment) -> BTreeMap<u32, Reported> {
         let validity_ms = self.slow_validity_ms();
-        let mut votes: BTreeMap<u32, Votes> = BTreeMap::new();
+        let mut reported: BTreeMap<u32, Reported> = BTreeMap::new();
         // A server that is called by several of its addresses is still called slow by one.
         let mut said = std::collections::BTreeSet::new();
         let mut hosts = BTreeMap::new();
         for ((reporter, address), (outlier, at)) in &self.slow.peers {
             let Some(by) = self.servers.find(reporter) else { continue };
-            let is_old = now.ms_since(*at) >= validity_ms;
-            if is_old || (proved && !self.servers.get(by).trial.has_passed()) {
+            if now.ms_since(*at) >= validity_ms {
                 continue;
             }
             let Some(about) = self.server_at(address, &mut hosts).filter(|about| *about != by) else {
                 continue;
             };
-            let votes = votes.entry(about).or_default();
-            votes.reporters += usize::from(said.insert((by, about)));
-            if outlier.latency_ms > votes.worst.latency_ms {
-                votes.worst = *outlier;
+            let is_first = said.insert((by, about));
+            let Reported { by_all, by_proved } = reported.entry(about).or_default();
+            by_all.add(is_first, outlier);
+            if self.servers.get(by).trial.has_passed() {
+                by_proved.add(is_first, outlier);
             }
         }
-        votes
+        reported
     }
 
     /// The server with this address. Hadoop's data servers name each other by the port of their web pages. A host with one
@@ -133,12 +159,12 @@ impl BlockMap {
 
     /// The servers that others have reported as slow: that of which most say so first, and of these the slowest.
     pub fn slow_servers(&self, now: Moment) -> Vec<SlowServer> {
-        let told = |(index, votes): (u32, Votes)| {
+        let told = |(index, reported): (u32, Reported)| {
             let server = self.servers.get(index);
-            let Votes { reporters, worst } = votes;
+            let Votes { reporters, worst } = reported.by_all;
             SlowServer { server: server.face.clone(), reporters, worst, is_avoided: server.is_avoided }
         };
-        let mut slow: Vec<_> = self.votes(false, now).into_iter().map(told).collect();
+        let mut slow: Vec<_> = self.reported_as_slow(now).into_iter().map(told).collect();
         slow.sort_by(|one, other| {
             other
                 .reporters

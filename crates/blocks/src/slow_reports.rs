@@ -62,6 +62,8 @@ pub(crate) type Kept<T> = BTreeMap<(Arc<str>, String), (T, Moment)>;
 pub(crate) struct SlowReports {
     pub peers: Kept<Outlier>,
     pub disks: Kept<SlowDisk>,
+    /// The servers that were reported as slow when that was last looked at.
+    pub server_count: usize,
     /// See [`crate::avoided`].
     pub is_any_avoided: bool,
 }
@@ -89,9 +91,14 @@ pub(crate) struct Reporter {
 pub(crate) fn keep<T>(kept: &mut Kept<T>, reporter: &Reporter, about: &str, report: T, now: Moment) {
     let key = (reporter.uuid.clone(), about.to_owned());
     let limit = if reporter.is_newcomer { REPORTS_WITH_NEWCOMERS_MAX } else { REPORTS_MAX };
-    let own =
-        kept.range((reporter.uuid.clone(), String::new())..).take_while(|((by, _), _)| *by == reporter.uuid);
-    if kept.contains_key(&key) || (kept.len() < limit && own.count() < PER_SERVER_MAX) {
+    let has_room = || kept.len() < limit && reports_of(kept, &reporter.uuid).count() < PER_SERVER_MAX;
+    if kept.contains_key(&key) || has_room() {
         kept.insert(key, (report, now));
     }
+}
+
+/// The reports that one server has made.
+pub(crate) fn reports_of<'a, T>(kept: &'a Kept<T>, uuid: &'a Arc<str>) -> impl Iterator<Item = &'a T> {
+    let from = kept.range((uuid.clone(), String::new())..);
+    from.take_while(move |((by, _), _)| by == uuid).map(|(_, (report, _))| report)
 }

@@ -142,7 +142,7 @@ impl BlockMap {
             skipped,
             stale_storages: self.stale_storage_count() as u64,
             is_held_by_log: self.are_deletions_held(),
-            slow_servers: self.votes(false, self.latest).len() as u64,
+            slow_servers: self.slow.server_count as u64,
             slow_disks: self.slow.disk_count() as u64,
             ..Stats::default()
         };
