@@ -1,5 +1,9 @@
 //! Extended attributes, by their whole names: `user.checksum`.
 
+mod value;
+
+pub use value::{Encoding, decode};
+
 use crate::{Error, FileSystem, Result};
 use base::FsError;
 use bytes::Bytes;
@@ -42,10 +46,15 @@ pub fn to_wire(name: &str, value: Option<Bytes>) -> Result<p::XAttrProto> {
     }
 }
 
-fn from_wire(wire: p::XAttrProto) -> Xattr {
+/// The whole name of an attribute that came over the wire.
+pub fn name_of(wire: &p::XAttrProto) -> String {
     let space = wire.namespace();
     let prefix = SPACES.iter().find(|(_, known)| *known == space).map_or("", |(prefix, _)| prefix);
-    Xattr { name: format!("{prefix}.{}", wire.name), value: wire.value.unwrap_or_default() }
+    format!("{prefix}.{}", wire.name)
+}
+
+fn from_wire(wire: p::XAttrProto) -> Xattr {
+    Xattr { name: name_of(&wire), value: wire.value.unwrap_or_default() }
 }
 
 impl FileSystem {

@@ -10,7 +10,6 @@
 //! It must never hold a whole file, nor a whole directory: bodies go through in pieces, at the speed of the slower side.
 
 mod answers;
-mod base64;
 mod body;
 mod change;
 pub mod error;

@@ -5,7 +5,7 @@ mod parse;
 mod tests;
 
 use base::StorageType;
-use client::acl::AclEntry;
+use client::{acl::AclEntry, xattr::Encoding};
 use proto::hdfs::acl_entry_proto::FsActionProto;
 
 /// A question that is answered from the tree or from what the servers know of themselves.
@@ -40,7 +40,7 @@ pub enum Question {
     AclStatus,
     Xattrs {
         names: Vec<String>,
-        encoding: XattrEncoding,
+        encoding: Encoding,
     },
     XattrNames,
     CheckAccess(FsActionProto),
@@ -66,13 +66,6 @@ pub enum Question {
     DelegationToken {
         renewer: String,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XattrEncoding {
-    Text,
-    Hex,
-    Base64,
 }
 
 /// A change of the tree.

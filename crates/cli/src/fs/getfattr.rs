@@ -5,8 +5,8 @@ use super::{
     item::Item,
     shell::Shell,
     walk,
-    xattr_value::Encoding,
 };
+use client::xattr::Encoding;
 use serde_json::json;
 
 /// Print extended attributes of a file or directory.

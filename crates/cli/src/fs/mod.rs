@@ -46,7 +46,6 @@ mod transfer;
 mod truncate;
 pub mod usage;
 mod walk;
-mod xattr_value;
 
 use crate::{runtime, target::Target};
 use anyhow::Context;

@@ -3,7 +3,7 @@
 use super::{
     failure::{Failure, Outcome},
     shell::Shell,
-    walk, xattr_value,
+    walk,
 };
 use bytes::Bytes;
 
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub async fn run(shell: &mut Shell, args: Args) -> Outcome {
-    let value = args.value.as_deref().map(xattr_value::decode).transpose().map_err(Failure::Other)?;
+    let value = args.value.as_deref().map(client::xattr::decode).transpose().map_err(Failure::Other)?;
     match (&args.name, &args.remove) {
         (Some(_), Some(_)) => {
             return Err(Failure::Usage("Can not specify both '-n name' and '-x name' option.".into()));

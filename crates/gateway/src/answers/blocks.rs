@@ -2,10 +2,10 @@
 
 use super::{named, signed};
 use client::FileChecksum;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use proto::common::TokenProto;
 use proto::hdfs::{
     DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto, LocatedBlocksProto, StorageTypeProto,
-    datanode_info_proto::AdminState,
 };
 use serde_json::{Value, json};
 
@@ -59,15 +59,8 @@ fn transfer_address(server: &DatanodeInfoProto) -> String {
 
 fn data_server(server: &DatanodeInfoProto) -> Value {
     let id = &server.id;
-    let state = match server.admin_state() {
-        AdminState::Normal => "NORMAL",
-        AdminState::DecommissionInprogress => "DECOMMISSION_INPROGRESS",
-        AdminState::Decommissioned => "DECOMMISSIONED",
-        AdminState::EnteringMaintenance => "ENTERING_MAINTENANCE",
-        AdminState::InMaintenance => "IN_MAINTENANCE",
-    };
     let mut value = json!({
-        "adminState": state,
+        "adminState": server.admin_state().as_str_name(),
         "blockPoolUsed": signed(server.block_pool_used()),
         "cacheCapacity": signed(server.cache_capacity()),
         "cacheUsed": signed(server.cache_used()),
@@ -128,7 +121,7 @@ fn token(token: &TokenProto) -> String {
         length_into(&mut bytes, part.len());
         bytes.extend_from_slice(part);
     }
-    crate::base64::encode(&bytes).trim_end_matches('=').replace('+', "-").replace('/', "_")
+    BASE64URL_NOPAD.encode(&bytes)
 }
 
 /// Java's `WritableUtils.writeVInt` for a number that is not below 0.
@@ -143,7 +136,7 @@ fn length_into(bytes: &mut Vec<u8>, length: usize) {
 }
 
 pub fn file_checksum(checksum: &FileChecksum) -> Value {
-    let bytes: String = checksum.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let bytes = HEXLOWER.encode(&checksum.bytes());
     named(
         "FileChecksum",
         json!({ "algorithm": checksum.algorithm(), "bytes": bytes, "length": CHECKSUM_BYTES }),

@@ -1,6 +1,6 @@
 //! Reads an operation from a request. One table for each method.
 
-use super::{Change, Create, Operation, Question, RenameOptions, Transfer, XattrEncoding};
+use super::{Change, Create, Operation, Question, RenameOptions, Transfer};
 use crate::{
     error::{Refusal, Result},
     parameters::{Parameters, invalid},
@@ -8,7 +8,7 @@ use crate::{
 };
 use axum::http::{Method, StatusCode};
 use base::StorageType;
-use client::acl::AclEntry;
+use client::{acl::AclEntry, xattr::Encoding};
 use proto::hdfs::acl_entry_proto::FsActionProto;
 
 /// The modes of what is made, where the request has none.
@@ -307,8 +307,8 @@ fn action(text: &str) -> Result<FsActionProto> {
         })
 }
 
-fn xattr_encoding(operation: &str, given: &Parameters) -> Result<XattrEncoding> {
-    use XattrEncoding::{Base64, Hex, Text};
+fn xattr_encoding(operation: &str, given: &Parameters) -> Result<Encoding> {
+    use Encoding::{Base64, Hex, Text};
     given.required(operation, "encoding")?;
     let named = given.set_of("encoding", &[("TEXT", Text), ("HEX", Hex), ("BASE64", Base64)])?;
     Ok(named.last().copied().unwrap_or(Text))
@@ -319,23 +319,22 @@ fn xattr_flags(operation: &str, given: &Parameters) -> Result<u32> {
     Ok(given.set_of("flag", XATTR_FLAGS)?.into_iter().fold(0, |all, flag| all | flag))
 }
 
-/// A value as Hadoop writes it: behind `0x` in hexadecimal, behind `0s` in base64, between double quotes or plainly as text.
+/// A value in one of the encodings of [`client::xattr`]. Base64 with other characters in it is refused: the value was damaged on its way.
 fn xattr_value(text: &str) -> Result<Vec<u8>> {
-    let bytes = text.as_bytes();
     let nonsense =
         |what: &str| Refusal::illegal(format!("the value of the extended attribute is not {what}"));
-    match bytes.get(..2) {
-        Some([b'0', b'x' | b'X']) => decode_hex(&bytes[2..]).ok_or_else(|| nonsense("hexadecimal")),
-        Some([b'0', b's' | b'S']) => crate::base64::decode(&bytes[2..]).ok_or_else(|| nonsense("base64")),
-        _ => {
-            let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-            Ok(inner.unwrap_or(text).as_bytes().to_vec())
-        }
+    let is_base64 = text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0s"));
+    if is_base64 && !is_sound_base64(&text[2..]) {
+        return Err(nonsense("base64"));
     }
+    client::xattr::decode(text).map_err(|_| nonsense("hexadecimal"))
 }
 
-fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
-    let byte = |pair: &[u8]| Some(value(pair[0])? << 4 | value(*pair.get(1)?)?);
-    digits.chunks(2).map(byte).collect()
+/// Padding may be left out.
+fn is_sound_base64(digits: &str) -> bool {
+    let unpadded = digits.strip_suffix("==").or(digits.strip_suffix('=')).unwrap_or(digits);
+    let is_padded = unpadded.len() < digits.len();
+    let is_digit = |digit: u8| digit.is_ascii_alphanumeric() || b"+/".contains(&digit);
+    let is_whole = !is_padded || digits.len().is_multiple_of(4);
+    unpadded.bytes().all(is_digit) && unpadded.len() % 4 != 1 && is_whole
 }

@@ -72,7 +72,10 @@ fn values_of_extended_attributes_have_three_forms() {
     assert_eq!(value("xattr.value=text").unwrap(), b"text");
     assert_eq!(value("").unwrap(), b"");
     assert_eq!(value("xattr.value=0x0"), None);
-    assert_eq!(value("xattr.value=0s!"), None);
+    assert_eq!(value("xattr.value=0sCv8").unwrap(), [10, 255]);
+    for damaged in ["0s!", "0SZ", "0sZg=", "0sZg==Zg==", "0sZ!==", "0s====", "0sZm9vY"] {
+        assert_eq!(value(&format!("xattr.value={damaged}")), None, "{damaged}");
+    }
 }
 
 #[test]

@@ -1,17 +1,21 @@
 //! Values of extended attributes as people write them: Hadoop's `XAttrCodec`.
 
-use std::fmt::Write;
+use data_encoding::{BASE64, Encoding as Digits, HEXLOWER, HEXLOWER_PERMISSIVE, Specification};
+use std::sync::LazyLock;
 
+/// How a value is written as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
+    /// Between double quotes. Bytes that are not UTF-8 are lost.
     Text,
+    /// Hexadecimal digits behind `0x`.
     Hex,
+    /// Base64 behind `0s`.
     Base64,
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 impl Encoding {
+    /// The encoding with this name, in small letters or capitals.
     pub fn parse(text: &str) -> Option<Self> {
         match text.to_ascii_lowercase().as_str() {
             "text" => Some(Self::Text),
@@ -21,19 +25,15 @@ impl Encoding {
         }
     }
 
+    /// The value with its quotes or its prefix.
     pub fn encode(self, value: &[u8]) -> String {
         match self {
             Self::Text => format!("\"{}\"", String::from_utf8_lossy(value)),
-            Self::Hex => value.iter().fold("0x".into(), |mut text, byte| {
-                let _ = write!(text, "{byte:02x}");
-                text
-            }),
-            Self::Base64 => base64(value),
+            Self::Hex => format!("0x{}", HEXLOWER.encode(value)),
+            Self::Base64 => format!("0s{}", BASE64.encode(value)),
         }
     }
-}
 
-impl Encoding {
     /// The value for JSON, which has quotes of its own. A value that is no text is written as hex.
     pub fn for_programs(self, value: &[u8]) -> String {
         match (self, std::str::from_utf8(value)) {
@@ -44,20 +44,11 @@ impl Encoding {
     }
 }
 
-fn base64(value: &[u8]) -> String {
-    let mut text = String::from("0s");
-    for three in value.chunks(3) {
-        let bits =
-            three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for at in 0..4 {
-            let letter = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
-            text.push(if at <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
-/// Reads a value in whichever way it is written; why not, if it cannot be.
+/// Reads a value in any of the three encodings; other text stands for itself. Base64 is read as Hadoop reads it: other characters are
+/// skipped, and it ends at the padding.
+///
+/// # Errors
+/// The reason, if there is no whole number of hexadecimal bytes behind `0x`.
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     if let Some(quoted) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         return Ok(quoted.as_bytes().to_vec());
@@ -71,31 +62,28 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn from_hex(text: &str) -> Result<Vec<u8>, String> {
-    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits.ok_or_else(|| format!("{text} are not all hexadecimal digits"))?;
-    if digits.len() % 2 != 0 {
-        return Err("Odd number of characters.".into());
+    if !text.chars().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(format!("{text} are not all hexadecimal digits"));
     }
-    Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| "Odd number of characters.".into())
 }
 
-/// Decodes as Hadoop does: other characters are skipped, and it ends at the padding.
 fn from_base64(text: &str) -> Vec<u8> {
-    let (mut value, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for letter in text.bytes().take_while(|letter| *letter != b'=') {
-        let letter = match letter {
-            b'-' => b'+',
-            b'_' => b'/',
-            other => other,
-        };
-        let Some(digit) = ALPHABET.iter().position(|known| *known == letter) else { continue };
-        (bits, count) = (bits << 6 | digit as u32, count + 6);
-        if count >= 8 {
-            count -= 8;
-            value.push((bits >> count) as u8);
-        }
+    /// Either alphabet, and bits behind the last byte do not matter.
+    static LENIENT: LazyLock<Digits> = LazyLock::new(|| {
+        let mut rules: Specification = data_encoding::BASE64_NOPAD.specification();
+        rules.check_trailing_bits = false;
+        rules.translate.from.push_str("-_");
+        rules.translate.to.push_str("+/");
+        rules.encoding().unwrap_or(data_encoding::BASE64_NOPAD)
+    });
+    let is_digit = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/-_".contains(letter);
+    let mut digits: Vec<u8> = text.bytes().take_while(|letter| *letter != b'=').filter(is_digit).collect();
+    if digits.len() % 4 == 1 {
+        // Six bits are no byte.
+        digits.pop();
     }
-    value
+    LENIENT.decode(&digits).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -126,6 +114,10 @@ mod tests {
         assert_eq!(decode("plain").as_deref(), Ok(&b"plain"[..]));
         assert_eq!(decode("0XFf").as_deref(), Ok(&b"\xff"[..]));
         assert_eq!(decode("\u{e9}").as_deref(), Ok("\u{e9}".as_bytes()));
+        for text in ["0sZm9v/w==x", "0sZm9v_w", "0s Zm9\nv!/x", "0sZm9v/wA=A"] {
+            assert_eq!(decode(text).unwrap()[..4], *b"foo\xff", "{text}");
+        }
+        assert_eq!((decode("0sZ").as_deref(), decode("0sZm9vY").as_deref()), (Ok(&b""[..]), Ok(&b"foo"[..])));
         assert_eq!(decode("0x123"), Err("Odd number of characters.".into()));
         assert!(decode("0xzz").is_err());
         assert_eq!(Encoding::parse("HEX"), Some(Encoding::Hex));
