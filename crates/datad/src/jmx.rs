@@ -7,8 +7,10 @@ use crate::{
     metadata::{handshake::SOFTWARE_VERSION, progress::Progress},
     state::State,
 };
-use blockstore::scanner::figures::ScanFigures;
+use blockstore::{StorageReport, scanner::figures::ScanFigures};
+use env::ProcessFacts;
 use measures::Figures;
+use proto::bean;
 use serde_json::{Map, Value, json};
 use std::sync::{
     Arc,
@@ -24,10 +26,12 @@ const SERVICE: &str = "DataNode";
 pub fn source(state: &Arc<State>, progress: &[watch::Receiver<Progress>]) -> BeanSource {
     let (state, progress) = (state.clone(), progress.to_vec());
     Arc::new(move || {
-        let mut beans = process_beans(SERVICE);
-        beans.push(info(&state, &progress));
-        beans.extend(dataset(&state));
-        beans.push(activity(&state));
+        let process = ProcessFacts::now();
+        let reports = state.volumes.storage_reports();
+        let mut beans = process_beans(SERVICE, &process);
+        beans.push(info(&state, &reports, &progress));
+        beans.extend(dataset(&state, &reports, &process));
+        beans.push(activity(&state, &process));
         beans
     })
 }
@@ -36,7 +40,7 @@ fn name(of: &str) -> String {
     format!("Hadoop:service={SERVICE},name={of}")
 }
 
-fn info(state: &State, progress: &[watch::Receiver<Progress>]) -> Bean {
+fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Progress>]) -> Bean {
     let identity = &state.identity;
     let servers: Vec<(&String, Progress)> =
         state.config.metadata_servers.iter().zip(progress.iter().map(|seen| seen.borrow().clone())).collect();
@@ -75,16 +79,16 @@ fn info(state: &State, progress: &[watch::Receiver<Progress>]) -> Bean {
         "DatanodeNetworkCounts": [],
         "NamenodeAddresses": Value::Object(addresses).to_string(),
         "BPServiceActorInfo": Value::Array(actors.collect()).to_string(),
-        "VolumeInfo": volumes(state).to_string(),
+        "VolumeInfo": volumes(state, reports).to_string(),
         "SendPacketDownstreamAvgInfo": null,
         "SlowDisks": null,
     });
-    Bean::new(name("DataNodeInfo"), "org.apache.hadoop.hdfs.server.datanode.DataNode", attributes)
+    Bean::new(name("DataNodeInfo"), bean::DATA_NODE, attributes)
 }
 
-fn volumes(state: &State) -> Value {
+fn volumes(state: &State, reports: &[StorageReport]) -> Value {
     let counts: Vec<_> = state.pools().map(|pool| pool.store.replica_counts()).collect();
-    let shown = state.volumes.storage_reports().into_iter().map(|report| {
+    let shown = reports.iter().map(|report| {
         let replicas: u64 = counts.iter().filter_map(|count| count.get(report.volume.0 as usize)).sum();
         let value = json!({
             "numBlocks": replicas,
@@ -100,8 +104,7 @@ fn volumes(state: &State) -> Value {
 }
 
 /// The two beans with the figures of all volumes: tools look for either.
-fn dataset(state: &State) -> [Bean; 2] {
-    let reports = state.volumes.storage_reports();
+fn dataset(state: &State, reports: &[StorageReport], process: &ProcessFacts) -> [Bean; 2] {
     let failed = state.volumes.failed_volumes();
     let directories: Vec<String> =
         reports.iter().map(|report| report.directory.display().to_string()).collect();
@@ -126,7 +129,7 @@ fn dataset(state: &State) -> [Bean; 2] {
     };
     let one = json!({
         "tag.Context": "FSDatasetState",
-        "tag.Hostname": env::ProcessFacts::now().host_name,
+        "tag.Hostname": process.host_name,
         "tag.StorageInfo": storage,
         "NumBlocksFailedToUnCache": 0,
     });
@@ -135,21 +138,20 @@ fn dataset(state: &State) -> [Bean; 2] {
         "FailedStorageLocations": failed,
         "NumBlocksFailedToUncache": 0,
     });
-    let class = "org.apache.hadoop.hdfs.server.datanode.fsdataset.impl.FsDatasetImpl";
     let of_server = name(&format!("FSDatasetState-{}", state.identity.uuid));
     [
         Bean::new(name("FSDatasetState"), "FSDatasetState", with(common.clone(), one)),
-        Bean::new(of_server, class, with(common, other)),
+        Bean::new(of_server, bean::FS_DATASET, with(common, other)),
     ]
 }
 
-fn activity(state: &State) -> Bean {
+fn activity(state: &State, process: &ProcessFacts) -> Bean {
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let (counters, local) = (&state.counters, &state.short_circuit.figures);
     let mut attributes = Map::from_iter([
         ("tag.SessionId".to_owned(), Value::Null),
         ("tag.Context".to_owned(), "dfs".into()),
-        ("tag.Hostname".to_owned(), env::ProcessFacts::now().host_name.into()),
+        ("tag.Hostname".to_owned(), process.host_name.clone().into()),
         ("BytesRead".to_owned(), of(&counters.bytes_read).into()),
         ("BytesWritten".to_owned(), of(&counters.bytes_written).into()),
         ("BlocksRead".to_owned(), of(&counters.blocks_read).into()),

@@ -12,8 +12,6 @@ use serde_json::json;
 
 pub type Result<T> = std::result::Result<T, Refusal>;
 
-const BLOCK_MISSING: &str = "org.apache.hadoop.hdfs.BlockMissingException";
-
 /// The answer to a request that is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -91,7 +89,7 @@ impl From<Error> for Refusal {
             Error::Fs(error) => error.into(),
             Error::NotServing { .. } => Self::of_class(exception::STANDBY, error.to_string()),
             Error::Unreachable { .. } => Self::busy(error.to_string()),
-            Error::Read { .. } => Self::of_class(BLOCK_MISSING, error.to_string()),
+            Error::Read { .. } => Self::of_class(exception::BLOCK_MISSING, error.to_string()),
             Error::Nonsense { .. } | Error::Config(_) => {
                 tracing::error!(%error, "a WebHDFS request was not answered");
                 Self {

@@ -9,6 +9,7 @@ mod name_node_info;
 
 use crate::{admin_protocol::show, core::Core};
 use ::blocks::{DataServer, ServerFilter, Stats};
+use env::ProcessFacts;
 use group::Role;
 use measures::MethodFigures;
 use namespace::Counts;
@@ -26,7 +27,7 @@ struct Look<'a> {
     counts: Counts,
     servers: Vec<Arc<DataServer>>,
     methods: Vec<MethodFigures>,
-    host: String,
+    process: ProcessFacts,
     /// The port of the RPC door, which stands in the names of some beans.
     port: u16,
     is_active: bool,
@@ -48,7 +49,7 @@ impl<'a> Look<'a> {
             counts,
             servers,
             methods: core.calls.methods(),
-            host: env::ProcessFacts::now().host_name,
+            process: ProcessFacts::now(),
             port: core.rpc_address.get().unwrap_or(&core.config.rpc_address).port(),
             is_active: matches!(partition.member.status().role, Role::Serving { .. }),
             safe_mode: show::safe_mode(partition),
@@ -71,7 +72,7 @@ pub fn source(core: &Arc<Core>) -> BeanSource {
 
 fn beans(core: &Core) -> Vec<Bean> {
     let look = Look::new(core);
-    let mut beans = process_beans(SERVICE);
+    let mut beans = process_beans(SERVICE, &look.process);
     beans.extend(name_node_info::beans(&look));
     beans.extend(fs_namesystem::beans(&look));
     beans.extend(activity::beans(&look));

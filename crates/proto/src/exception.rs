@@ -64,6 +64,7 @@ pub const REPLICA_ALREADY_EXISTS: &str =
 
 /// Refusals that no client of ours tells from others.
 pub const JAVA_ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
+pub const BLOCK_MISSING: &str = "org.apache.hadoop.hdfs.BlockMissingException";
 pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
 pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
 

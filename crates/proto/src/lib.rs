@@ -4,11 +4,12 @@
 //! into bytes; it never opens a socket and never decides anything.
 //!
 //! Start with [`rpc_frame`] for the bytes around a call, [`decode`] for the messages inside, [`answers`] for the most
-//! frequent answers, and [`exception`] for the names of refusals.
+//! frequent answers, [`exception`] for the names of refusals, and [`bean`] for those of monitoring pages.
 
 mod admin_state;
 pub mod answers;
 pub mod audit;
+pub mod bean;
 pub mod block_rows;
 pub mod data_transfer;
 pub mod decode_error;

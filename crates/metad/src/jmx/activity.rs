@@ -88,7 +88,7 @@ fn name_node(look: &Look<'_>) -> Bean {
         "tag.ProcessName": "NameNode",
         "tag.SessionId": null,
         "tag.Context": "dfs",
-        "tag.Hostname": look.host,
+        "tag.Hostname": look.process.host_name,
         "TotalFileOps": total,
         "SyncsAvgTime": mean_ms(&syncs),
         "StorageBlockReportAvgTime": reports.map_or(0.0, mean_ms),
@@ -117,7 +117,7 @@ fn port(look: &Look<'_>) -> Bean {
         "tag.port": look.port.to_string(),
         "tag.serverName": "ClientNamenodeProtocol",
         "tag.Context": "rpc",
-        "tag.Hostname": look.host,
+        "tag.Hostname": look.process.host_name,
         "RpcQueueTimeNumOps": queue.count(),
         "RpcQueueTimeAvgTime": mean_ms(&queue),
         "RpcProcessingTimeNumOps": processing.count(),
@@ -147,7 +147,7 @@ fn methods(look: &Look<'_>) -> Bean {
     let mut attributes = Map::new();
     attributes.insert("tag.port".into(), look.port.to_string().into());
     attributes.insert("tag.Context".into(), "rpcdetailed".into());
-    attributes.insert("tag.Hostname".into(), look.host.clone().into());
+    attributes.insert("tag.Hostname".into(), look.process.host_name.clone().into());
     for (name, figures) in counted {
         attributes.insert(format!("{name}NumOps"), figures.count().into());
         attributes.insert(format!("{name}AvgTime"), mean_ms(&figures).into());

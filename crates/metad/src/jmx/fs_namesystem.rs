@@ -3,11 +3,10 @@
 use super::{Look, activity::top_users, merged, percent};
 use ::blocks::StorageState;
 use base::AdminState;
+use proto::bean;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use web::jmx::Bean;
-
-const CLASS: &str = "org.apache.hadoop.hdfs.server.namenode.FSNamesystem";
 
 pub fn beans(look: &Look<'_>) -> [Bean; 5] {
     [namesystem(look), state(look), replicated(look), erasure_coded(look), storage_types(look)]
@@ -61,7 +60,7 @@ fn namesystem(look: &Look<'_>) -> Bean {
     let own = json!({
         "tag.Context": "dfs",
         "tag.HAState": look.state(),
-        "tag.Hostname": look.host,
+        "tag.Hostname": look.process.host_name,
         "tag.EnabledEcPolicies": "",
         "tag.TotalSyncTimes": sync_times_ms(look),
         "MissingBlocks": stats.missing,
@@ -98,7 +97,7 @@ fn state(look: &Look<'_>) -> Bean {
         "FsLockQueueLength": 0,
         "MaxObjects": 0,
     });
-    Bean::new(look.name("FSNamesystemState"), CLASS, merged(common(look), own))
+    Bean::new(look.name("FSNamesystemState"), bean::FS_NAMESYSTEM, merged(common(look), own))
 }
 
 /// The time that all flushes together took, in milliseconds, as HDFS has it: a text with a blank behind each journal's number.
@@ -124,7 +123,7 @@ fn replicated_attributes(look: &Look<'_>) -> Value {
 fn replicated(look: &Look<'_>) -> Bean {
     let mut attributes = replicated_attributes(look);
     attributes.as_object_mut().expect("made as one").remove("HighestPriorityLowRedundancyReplicatedBlocks");
-    Bean::new(look.name("ReplicatedBlocksState"), CLASS, attributes)
+    Bean::new(look.name("ReplicatedBlocksState"), bean::FS_NAMESYSTEM, attributes)
 }
 
 fn erasure_coded_attributes() -> Value {
@@ -143,7 +142,7 @@ fn erasure_coded_attributes() -> Value {
 fn erasure_coded(look: &Look<'_>) -> Bean {
     let mut attributes = merged(erasure_coded_attributes(), json!({ "EnabledEcPolicies": "" }));
     attributes.as_object_mut().expect("made as one").remove("HighestPriorityLowRedundancyECBlocks");
-    Bean::new(look.name("ECBlockGroupsState"), CLASS, attributes)
+    Bean::new(look.name("ECBlockGroupsState"), bean::FS_NAMESYSTEM, attributes)
 }
 
 #[derive(Default)]
@@ -199,9 +198,5 @@ fn storage_types(look: &Look<'_>) -> Bean {
         json!({ "key": key, "value": value })
     });
     let attributes = json!({ "StorageTypeStats": shown.collect::<Vec<_>>() });
-    Bean::new(
-        look.name("BlockStats"),
-        "org.apache.hadoop.hdfs.server.blockmanagement.BlockManager",
-        attributes,
-    )
+    Bean::new(look.name("BlockStats"), bean::BLOCK_MANAGER, attributes)
 }

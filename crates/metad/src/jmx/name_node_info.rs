@@ -5,6 +5,7 @@ use crate::checkpoint;
 use ::blocks::DataServer;
 use base::{AdminState, BlockId};
 use namespace::reads::get_snapshot_listing::snapshottable;
+use proto::bean;
 use serde_json::{Map, Value, json};
 use web::jmx::Bean;
 
@@ -37,7 +38,7 @@ fn info(look: &Look<'_>) -> Bean {
         "UpgradeFinalized": level == base::Level::NEWEST,
         "RollingUpgradeStatus": null,
         "Safemode": look.safe_mode.clone().unwrap_or_default(),
-        "Threads": env::ProcessFacts::now().threads,
+        "Threads": look.process.threads,
         "NNStartedTimeInMillis": core.env.clock.timestamp().ms.saturating_sub(core.moment().ms_since(partition.started())),
         "Total": stats.capacity,
         "Used": stats.dfs_used,
@@ -87,7 +88,7 @@ fn info(look: &Look<'_>) -> Bean {
         })),
     });
     let attributes = merged(merged(whole, blocks), servers);
-    Bean::new(look.name("NameNodeInfo"), "org.apache.hadoop.hdfs.server.namenode.FSNamesystem", attributes)
+    Bean::new(look.name("NameNodeInfo"), bean::FS_NAMESYSTEM, attributes)
 }
 
 fn text(value: Value) -> Value {
@@ -208,14 +209,14 @@ fn status(look: &Look<'_>) -> Bean {
     let attributes = json!({
         "NNRole": "NameNode",
         "State": look.state(),
-        "HostAndPort": format!("{}:{}", look.host, look.port),
+        "HostAndPort": format!("{}:{}", look.process.host_name, look.port),
         "SecurityEnabled": false,
         "LastHATransitionTime": last_transition_ms(look),
         "BytesWithFutureGenerationStamps": look.stats.future_bytes,
         "SlowPeersReport": null,
         "SlowDisksReport": null,
     });
-    Bean::new(look.name("NameNodeStatus"), "org.apache.hadoop.hdfs.server.namenode.NameNode", attributes)
+    Bean::new(look.name("NameNodeStatus"), bean::NAME_NODE, attributes)
 }
 
 /// When this member last began to lead, since 1970; 0 if it has not.
@@ -249,11 +250,7 @@ fn snapshots(look: &Look<'_>) -> Bean {
         })
     });
     let attributes = json!({ "SnapshottableDirectories": shown.collect::<Vec<_>>(), "Snapshots": [] });
-    Bean::new(
-        look.name("SnapshotInfo"),
-        "org.apache.hadoop.hdfs.server.namenode.snapshot.SnapshotManager",
-        attributes,
-    )
+    Bean::new(look.name("SnapshotInfo"), bean::SNAPSHOT_MANAGER, attributes)
 }
 
 /// Hadoop shows the rights 0o755 as the number 755.

@@ -2,12 +2,12 @@
 
 use super::Bean;
 use env::{Clock, ProcessFacts, SystemClock};
+use proto::bean;
 use serde_json::{Value, json};
 
 /// `JvmMetrics` of a service (`NameNode`, `DataNode`) and Java's own `Runtime`, `Memory` and `OperatingSystem`. The heap is the memory that the
 /// process has in use; there is no garbage, so its collection takes no time.
-pub fn process_beans(service: &str) -> Vec<Bean> {
-    let facts = ProcessFacts::now();
+pub fn process_beans(service: &str, facts: &ProcessFacts) -> Vec<Bean> {
     let host = &facts.host_name;
     let mebibytes = |bytes: u64| json!(bytes as f64 / f64::from(1 << 20));
     let now_ms = SystemClock.timestamp().ms;
@@ -84,12 +84,8 @@ pub fn process_beans(service: &str) -> Vec<Bean> {
     });
     vec![
         Bean::new(format!("Hadoop:service={service},name=JvmMetrics"), "JvmMetrics", jvm),
-        Bean::new("java.lang:type=Runtime", "sun.management.RuntimeImpl", runtime),
-        Bean::new("java.lang:type=Memory", "sun.management.MemoryImpl", heap),
-        Bean::new(
-            "java.lang:type=OperatingSystem",
-            "com.sun.management.internal.OperatingSystemImpl",
-            system,
-        ),
+        Bean::new("java.lang:type=Runtime", bean::RUNTIME, runtime),
+        Bean::new("java.lang:type=Memory", bean::MEMORY, heap),
+        Bean::new("java.lang:type=OperatingSystem", bean::OPERATING_SYSTEM, system),
     ]
 }

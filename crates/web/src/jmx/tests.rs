@@ -46,7 +46,8 @@ fn one_attribute_is_shown_alone() {
 
 #[test]
 fn the_process_has_the_beans_that_java_has() {
-    let names: Vec<_> = process_beans("NameNode").into_iter().map(|bean| bean.name).collect();
+    let names: Vec<_> =
+        process_beans("NameNode", &env::ProcessFacts::now()).into_iter().map(|bean| bean.name).collect();
     let expected = [
         "Hadoop:service=NameNode,name=JvmMetrics",
         "java.lang:type=Runtime",
