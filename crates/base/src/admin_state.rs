@@ -43,4 +43,13 @@ impl AdminState {
             _ => None,
         }
     }
+
+    /// The state on the way to this one, in which the server may still be needed; `None` unless it may be switched off in this one.
+    pub fn way(self) -> Option<Self> {
+        match self {
+            Self::Decommissioned => Some(Self::DecommissionInProgress),
+            Self::InMaintenance => Some(Self::EnteringMaintenance),
+            _ => None,
+        }
+    }
 }

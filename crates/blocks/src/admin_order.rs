@@ -13,23 +13,24 @@
 
 use base::AdminState;
 
-/// An operator's order for a data server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// An operator's order for a data server. Where several sources give orders the greatest holds: a server is out of service if one source
+/// says so, and for good if one says that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AdminOrder {
     #[default]
     InService,
-    Decommission,
     /// The map does not know when the maintenance ends: another order ends it.
     Maintenance,
+    Decommission,
 }
 
 impl AdminOrder {
-    /// Whether a server in this state needs no change to obey the order.
-    pub fn is_obeyed_in(self, state: AdminState) -> bool {
-        match self {
-            Self::InService => state.is_in_service(),
-            Self::Decommission => state.is_for_good(),
-            Self::Maintenance => state.is_maintenance(),
+    /// The order that a server in this state obeys.
+    pub fn obeyed_in(state: AdminState) -> Self {
+        match state {
+            AdminState::InService => Self::InService,
+            AdminState::EnteringMaintenance | AdminState::InMaintenance => Self::Maintenance,
+            AdminState::DecommissionInProgress | AdminState::Decommissioned => Self::Decommission,
         }
     }
 }

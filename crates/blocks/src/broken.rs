@@ -66,7 +66,7 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 9] = [
+    pub const ALL: [Broken; 11] = [
         Self::OldClaimsObeyed,
         Self::TakeoverTrustsReports,
         Self::EarlyReportsTrusted,
@@ -76,5 +76,7 @@ impl Broken {
         Self::AnySession,
         Self::OrdersForgotten,
         Self::OrdersNotReconsidered,
+        Self::LeavingNotAwaited,
+        Self::LeavingCounts,
     ];
 }

@@ -54,6 +54,11 @@ impl BlockMap {
     /// Whether enough replicas of a complete block are surely in service, so that a server in this state may go.
     /// Replicas that may be made up, or gone, do not count.
     fn is_served_without(&self, slot: u32, count: &Count, state: AdminState) -> bool {
+        self.has_enough_without(slot, count, state) && !count.stale && !count.moving
+    }
+
+    /// Whether the replicas in service that are not merely claimed are as many as the block needs, so that a server in this state may go.
+    fn has_enough_without(&self, slot: u32, count: &Count, state: AdminState) -> bool {
         let needed = match state {
             AdminState::EnteringMaintenance => self.maintenance_replication().min(self.wanted(slot)),
             // A block with very many replicas keeps nobody: as many as new files have are enough, as in HDFS.
@@ -62,12 +67,24 @@ impl BlockMap {
                 self.needed_beside(slot, count.maintained_surely).min(default)
             }
         };
-        let sure = if self.has_proved_servers { count.believed } else { count.live };
-        sure >= needed && !count.stale && !count.moving
+        self.sure(count) >= needed
+    }
+
+    /// The replicas in service that are not merely claimed.
+    fn sure(&self, count: &Count) -> usize {
+        if self.has_proved_servers { count.believed } else { count.live }
     }
 
     pub(crate) fn maintenance_replication(&self) -> usize {
         usize::from(self.config.maintenance_replication)
+    }
+
+    /// Replicas that counted prove nothing any more: whether servers that are to leave, or that were let go, are needed is known after one more lap.
+    pub(crate) fn look_again_for_need(&mut self) {
+        if self.is_any_let_go() {
+            self.sweeper.request_redundancy();
+        }
+        self.prolong_leaving();
     }
 
     fn is_any_leaving(&self) -> bool {
@@ -101,12 +118,12 @@ impl BlockMap {
 
     /// Looks again at blocks that need servers which are to leave, and lets servers go that no block needs.
     pub(crate) fn look_after_leaving(&mut self) {
+        self.look_for_proved_servers();
         let leaving = self.servers.iter().filter(|(_, server)| server.leaving.is_some());
         let leaving: Vec<u32> = leaving.map(|(index, _)| index).collect();
         if leaving.is_empty() {
             return;
         }
-        self.look_for_proved_servers();
         let looks = (LOOKS_PER_TICK / leaving.len()).max(1);
         for index in &leaving {
             self.look_at_noted(*index, looks);
@@ -125,7 +142,7 @@ impl BlockMap {
         let has_proved = live.any(|server| self.servers.get(*server).trial == Trial::Passed);
         if has_proved != self.has_proved_servers {
             self.has_proved_servers = has_proved;
-            self.prolong_leaving();
+            self.look_again_for_need();
         }
     }
 
@@ -192,7 +209,11 @@ impl BlockMap {
                     || storage.lacking.is_some();
                 let may_lack = storage.stale
                     && storage.unsettled_until.is_some_and(|lap| !self.sweeper.has_come_to(lap));
-                !awaits_broom && !may_lack
+                // A server that has been silent for a while may be lost. It is heard again, or counts as dead, and then its blocks are looked at.
+                let may_be_away = storage.admin_state.is_in_service()
+                    && storage.blocks > 0
+                    && self.is_stale(&self.servers.get(storage.server).face, self.latest);
+                !awaits_broom && !may_lack && !may_be_away
             }
         })
     }
@@ -251,6 +272,44 @@ impl BlockMap {
         for place in places {
             let (server, state) = (self.storages.get(place).server, self.storages.get(place).admin_state);
             if !state.is_leaving() {
+                self.doubt_admin_state(server);
+            }
+        }
+    }
+
+    /// A block is complete, and its last good replicas are on servers that were let go, or on others that may not have what they tell of. The servers
+    /// that were let go are needed again. Returns whether any was called back.
+    pub(crate) fn call_back_last(&mut self, slot: u32, count: &Count) -> bool {
+        if self.sure(count) + count.leaving > 0 || count.decommissioned + count.in_maintenance == 0 {
+            return false;
+        }
+        let mut is_any_called = false;
+        for place in self.good_places(slot) {
+            let storage = self.storages.get(place);
+            let server = storage.server;
+            let Some(way) = storage.admin_state.way() else { continue };
+            let is_there = storage.is_present() && self.servers.get(server).face.alive;
+            // What lets a server go must not call it back.
+            if is_there && !self.has_enough_without(slot, count, way) {
+                self.doubt_admin_state(server);
+                is_any_called = true;
+            }
+        }
+        is_any_called
+    }
+
+    fn is_any_let_go(&self) -> bool {
+        self.servers.live().iter().any(|server| self.servers.get(*server).face.admin_state.way().is_some())
+    }
+
+    /// Blocks that are being written may have been left to servers that were let go. Those are needed again.
+    pub(crate) fn call_back_for_writers(&mut self) {
+        if !self.is_any_let_go() {
+            return;
+        }
+        for server in self.servers_of_writers() {
+            let face = &self.servers.get(server).face;
+            if face.alive && !face.admin_state.is_leaving() {
                 self.doubt_admin_state(server);
             }
         }

@@ -16,7 +16,7 @@ use crate::{
     racks::Racks,
     random::Random,
     replica::Corrupt,
-    safe_mode::{Reported, SafeMode},
+    safe_mode::{Reported, SafeMode, SafeModeProgress},
     servers::Servers,
     slow_reports::SlowReports,
     storage::Storages,
@@ -40,6 +40,8 @@ pub struct BlockMap {
     pub(crate) postponed: Postponed,
     pub(crate) unknown: Unknown,
     pub(crate) safe_mode: SafeMode,
+    /// The end of start-up safe mode, and what had been reported by then.
+    pub(crate) start_ended: Option<(Moment, Reported)>,
     pub(crate) newcomers: Newcomers,
     pub(crate) contested: Contested,
     pub(crate) slow: SlowReports,
@@ -60,6 +62,8 @@ pub struct BlockMap {
     /// The commanding began by taking over from another server.
     pub(crate) takeover: Option<Takeover>,
     pub(crate) last_promise_roll: Moment,
+    /// When it was last asked whether writers need servers that were let go.
+    pub(crate) looked_after_writers: Moment,
     /// The newest moment that a call has brought, for those calls that bring none.
     pub(crate) latest: Moment,
     /// Some live server has shown that it stores blocks, as of the last tick in which a server was to leave.
@@ -114,6 +118,7 @@ impl BlockMap {
             postponed: Postponed::new(config.max_postponed),
             unknown: Unknown::new(config.max_held),
             safe_mode: SafeMode::new(config.safe_mode),
+            start_ended: None,
             newcomers: Newcomers::default(),
             contested: Contested::default(),
             slow: SlowReports::default(),
@@ -129,6 +134,7 @@ impl BlockMap {
             reign: Epoch(0),
             takeover: None,
             last_promise_roll: now,
+            looked_after_writers: now,
             latest: now,
             has_proved_servers: false,
             mean_xceivers: 0.0,
@@ -179,6 +185,15 @@ impl BlockMap {
         self.safe_mode.message(self.reported(), now)
     }
 
+    /// How far start-up safe mode has come, or how far it had come when it ended.
+    pub fn safe_mode_progress(&self) -> SafeModeProgress {
+        let (ended, Reported { safe, total, .. }) = match self.start_ended {
+            Some((at, reported)) => (Some(at), reported),
+            None => (None, self.reported()),
+        };
+        SafeModeProgress { safe, total, ended }
+    }
+
     /// How long start-up safe mode may take yet, or what it waits for.
     pub fn safe_mode_outlook(&self, now: Moment) -> Option<String> {
         self.safe_mode.outlook(self.reported(), now)
@@ -219,6 +234,9 @@ impl BlockMap {
     }
 
     pub(crate) fn on_safe_mode_ended(&mut self) {
+        if self.safe_mode.stage() == crate::SafeModeStage::Off && self.start_ended.is_none() {
+            self.start_ended = Some((self.latest, self.reported()));
+        }
         if self.may_command() {
             self.doubt_admin_states();
             self.sweeper.request_redundancy();

@@ -203,7 +203,7 @@ impl BlockMap {
         let before = std::mem::replace(&mut self.servers.get_mut(server).trial, trial);
         if before.is_believed() && !trial.is_believed() {
             // The replicas on the server prove nothing any more.
-            self.prolong_leaving();
+            self.look_again_for_need();
         }
         for place in self.servers.get(server).storages.clone() {
             self.storages.get_mut(place).trial = trial;

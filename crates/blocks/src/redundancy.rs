@@ -10,6 +10,7 @@ use crate::{
     queue::Priority,
     racks::Spread,
     servers::Order,
+    standing::Standing,
     storage::PROMISE_ROLL_MS,
     words::BlockState,
 };
@@ -18,6 +19,8 @@ use base::{AdminState, BlockId, InodeId, Moment, StoragePolicy};
 /// Blocks looked at again in a tick because nothing could be decided before.
 const UNDECIDED_PER_TICK: usize = 1_000;
 const POSTPONED_PER_TICK: usize = 10_000;
+/// How often all blocks that are being written are looked at for the sake of servers that were let go.
+const WRITERS_LOOK_MS: u64 = 5_000;
 
 /// The replicas of a block that live storages are known to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,9 +61,9 @@ impl Count {
         self.live + self.leaving + self.decommissioned + self.in_maintenance
     }
 
-    /// As many good replicas as are wanted are surely there, so that others may go. No real replica is deleted for the sake of one
-    /// that may be made up, or gone.
-    pub fn is_surely_enough(&self, wanted: usize) -> bool {
+    /// As many good replicas as are wanted are surely there, by what their servers have told. Whether those are heard still, [`BlockMap::may_spare`] asks.
+    /// No real replica is deleted for the sake of one that may be made up, or gone.
+    fn is_surely_enough(&self, wanted: usize) -> bool {
         self.proved >= wanted && !self.stale && !self.moving && !self.on_trial
     }
 
@@ -89,28 +92,28 @@ impl BlockMap {
             count.moving |= self.satisfying.may_have_moved(id, place) && state.is_in_service();
             count.on_trial |= storage.trial == Trial::Open && state.is_in_service();
             count.is_on_leaving |= storage.admin_state.is_leaving();
-            if self.redundancy.corrupt.contains(id, place) {
-                count.corrupt += 1;
-            } else if self.redundancy.excess.contains(id, place) {
-                count.excess += 1;
-            } else if storage.trial == Trial::Doubted {
-                continue;
-            } else if state.is_in_service() {
-                count.live += 1;
-                count.spread.add(storage.rack);
-                count.proved += usize::from(storage.trial == Trial::Passed);
-                count.believed += usize::from(storage.trial.is_believed());
-            } else {
-                if state.is_maintenance() {
-                    count.maintained += 1;
+            match self.standing_at(id, place, state) {
+                Standing::Corrupt(_) => count.corrupt += 1,
+                Standing::Excess => count.excess += 1,
+                Standing::Doubted => {}
+                Standing::Live => {
+                    count.live += 1;
                     count.spread.add(storage.rack);
+                    count.proved += usize::from(storage.trial == Trial::Passed);
+                    count.believed += usize::from(storage.trial.is_believed());
                 }
-                let is_sure = storage.is_away || !storage.stale;
-                count.maintained_surely += usize::from(state.is_maintenance() && is_sure);
-                count.leaving += usize::from(state.is_leaving() && storage.is_present());
-                count.decommissioned += usize::from(state == AdminState::Decommissioned);
-                count.in_maintenance +=
-                    usize::from(state == AdminState::InMaintenance && storage.is_present());
+                Standing::OutOfService(state) => {
+                    if state.is_maintenance() {
+                        count.maintained += 1;
+                        count.spread.add(storage.rack);
+                    }
+                    let is_sure = storage.is_away || !storage.stale;
+                    count.maintained_surely += usize::from(state.is_maintenance() && is_sure);
+                    count.leaving += usize::from(state.is_leaving() && storage.is_present());
+                    count.decommissioned += usize::from(state == AdminState::Decommissioned);
+                    count.in_maintenance +=
+                        usize::from(state == AdminState::InMaintenance && storage.is_present());
+                }
             }
         }
         count
@@ -156,6 +159,9 @@ impl BlockMap {
         if count.live < wanted && count.excess > 0 && self.rescue_excess(slot) {
             count = self.count(slot);
         }
+        if self.call_back_last(slot, &count) {
+            count = self.count(slot);
+        }
         self.note_need(slot, &count);
         if count.live + self.redundancy.pending.servers(id).len() < self.needed_in_service(slot, &count) {
             let others = count.excess + count.leaving + count.decommissioned + count.maintained;
@@ -172,7 +178,7 @@ impl BlockMap {
         let awaits_policy = policy.is_none()
             && count.live > wanted
             && self.is_on_several_media(&self.places_in_service(slot));
-        if !count.is_surely_enough(wanted) || self.awaits_proof(id) || awaits_policy {
+        if awaits_policy || self.awaits_proof(id) || !self.may_spare(slot, &count) {
             self.redundancy.undecided.insert(id);
             self.redundancy.hints.keep(id);
             return;
@@ -237,6 +243,10 @@ impl BlockMap {
         }
         if self.may_command() {
             self.look_after_leaving();
+            if now.ms_since(self.looked_after_writers) >= WRITERS_LOOK_MS {
+                self.looked_after_writers = now;
+                self.call_back_for_writers();
+            }
         }
         if self.may_command() && !self.is_in_grace() {
             self.try_newcomers(now);
@@ -313,7 +323,7 @@ impl BlockMap {
     /// No server is left that could take a copy. If a damaged replica occupies one it goes, provided that two good ones remain.
     fn make_room_by_deleting_corrupt(&mut self, slot: u32) {
         let count = self.count(slot);
-        if count.corrupt > 0 && count.may_make_room() {
+        if count.corrupt > 0 && self.may_make_room(slot, &count) {
             self.delete_corrupt(slot);
         }
     }
@@ -321,7 +331,26 @@ impl BlockMap {
     /// Whether a replica of this complete block that does not count may be deleted, as things stand.
     pub(crate) fn may_do_without(&self, slot: u32, is_corrupt: bool) -> bool {
         let count = self.count(slot);
-        count.is_surely_enough(self.wanted(slot)) || is_corrupt && count.may_make_room()
+        self.may_spare(slot, &count) || is_corrupt && self.may_make_room(slot, &count)
+    }
+
+    /// Whether replicas beyond the number that is wanted may go.
+    fn may_spare(&self, slot: u32, count: &Count) -> bool {
+        count.is_surely_enough(self.wanted(slot)) && !self.may_be_away(slot)
+    }
+
+    /// Whether a damaged replica may go to make room for a good one.
+    fn may_make_room(&self, slot: u32, count: &Count) -> bool {
+        count.may_make_room() && !self.may_be_away(slot)
+    }
+
+    /// A replica that counts is on a server that has been silent for a while. It may be lost, so no other goes until the server is heard
+    /// again, or counts as dead. HDFS lets the silent server's replica count all the while.
+    fn may_be_away(&self, slot: u32) -> bool {
+        self.places_in_service(slot).into_iter().any(|place| {
+            let server = self.servers.get(self.storages.get(place).server);
+            self.is_stale(&server.face, self.latest)
+        })
     }
 
     /// The least busy server with a good replica, superfluous ones included, that may send another copy; a newcomer,

@@ -28,6 +28,16 @@ pub struct Reported {
     pub future_bytes: u64,
 }
 
+/// How far the safe mode of a start has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SafeModeProgress {
+    /// The blocks with enough reported replicas, and all blocks: now, or when safe mode ended.
+    pub safe: u64,
+    pub total: u64,
+    /// `None` while it lasts.
+    pub ended: Option<Moment>,
+}
+
 /// How the number of reported blocks has risen.
 #[derive(Clone, Copy, Debug)]
 struct Pace {

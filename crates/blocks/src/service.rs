@@ -10,7 +10,7 @@ impl BlockMap {
         let Some(index) = self.servers.find(uuid) else { return false };
         let face = &self.servers.get(index).face;
         let (state, alive) = (face.admin_state, face.alive);
-        if order.is_obeyed_in(state) {
+        if order == AdminOrder::obeyed_in(state) {
             return false;
         }
         self.latest = now;
@@ -27,7 +27,20 @@ impl BlockMap {
             (AdminOrder::Maintenance, false) => AdminState::InMaintenance,
         };
         self.set_admin_state(index, next);
+        if alive && order < AdminOrder::obeyed_in(state) {
+            self.doubt_contents(index);
+        }
         true
+    }
+
+    /// A weaker order holds now. The operator may have been told that this server may be switched off, and may have given its disks away. The map takes it to be there
+    /// until it has been silent for long. So its replicas cost no others before it has registered and told what it holds. HDFS counts them at once.
+    fn doubt_contents(&mut self, index: u32) {
+        for place in self.servers.get(index).storages.clone() {
+            self.storages.get_mut(place).become_stale();
+            self.distrust_report(place);
+        }
+        self.note_contradiction(index);
     }
 
     /// Every block is looked at anew: some may have too few replicas in service now, others too many.
@@ -50,11 +63,8 @@ impl BlockMap {
 
     /// A server that has registered may have been away: whether blocks need it is found out anew.
     pub(crate) fn doubt_admin_state(&mut self, index: u32) {
-        let state = match self.servers.get(index).face.admin_state {
-            AdminState::Decommissioned => AdminState::DecommissionInProgress,
-            AdminState::InMaintenance => AdminState::EnteringMaintenance,
-            state => state,
-        };
+        let state = self.servers.get(index).face.admin_state;
+        let state = state.way().unwrap_or(state);
         if !state.is_in_service() {
             self.set_admin_state(index, state);
         }

@@ -31,6 +31,15 @@ pub struct SlowServer {
     pub is_avoided: bool,
 }
 
+/// All reports about one address that are not too old.
+#[derive(Clone, Debug)]
+pub struct Suspicion {
+    /// The address as the reporters name it.
+    pub address: String,
+    /// The servers that have made the reports, and what they have measured.
+    pub reports: Vec<(Arc<DataServer>, Outlier)>,
+}
+
 /// Servers by a port.
 type Ports = BTreeMap<u16, u32>;
 
@@ -173,6 +182,25 @@ impl BlockMap {
                 .then_with(|| one.server.uuid().cmp(other.server.uuid()))
         });
         slow
+    }
+
+    /// The reports of slow servers by the address that they name: first the one that most servers report. Unlike
+    /// [`BlockMap::slow_servers`] it also has reports about addresses of no known server.
+    pub fn suspicions(&self, now: Moment) -> Vec<Suspicion> {
+        let validity_ms = self.slow_validity_ms();
+        let mut reports: BTreeMap<&str, Vec<(Arc<DataServer>, Outlier)>> = BTreeMap::new();
+        for ((reporter, address), (outlier, at)) in &self.slow.peers {
+            if let Some(index) = self.servers.find(reporter)
+                && now.ms_since(*at) < validity_ms
+            {
+                let by = self.servers.get(index).face.clone();
+                reports.entry(address).or_default().push((by, *outlier));
+            }
+        }
+        let suspicion = |(address, reports): (&str, _)| Suspicion { address: address.to_owned(), reports };
+        let mut suspicions: Vec<_> = reports.into_iter().map(suspicion).collect();
+        suspicions.sort_by_key(|suspicion| std::cmp::Reverse(suspicion.reports.len()));
+        suspicions
     }
 
     /// The disks that their servers have reported as slow, the slowest first.

@@ -62,7 +62,7 @@ pub(crate) type Kept<T> = BTreeMap<(Arc<str>, String), (T, Moment)>;
 pub(crate) struct SlowReports {
     pub peers: Kept<Outlier>,
     pub disks: Kept<SlowDisk>,
-    /// The servers that were reported as slow when that was last looked at.
+    /// How many servers were reported as slow when the reports were last looked at.
     pub server_count: usize,
     /// See [`crate::avoided`].
     pub is_any_avoided: bool,

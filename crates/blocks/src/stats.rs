@@ -205,6 +205,12 @@ impl BlockMap {
         self.redundancy.queue.lost_behind(after).map(|id| (id, self.inode_of(id)))
     }
 
+    /// The files of blocks with too few replicas, or with all of them on one rack, the most endangered first; `None` for a block that is about to
+    /// be removed. A file comes once for each of its blocks.
+    pub fn files_of_endangered_blocks(&self) -> impl Iterator<Item = Option<InodeId>> + '_ {
+        self.redundancy.queue.endangered().map(|id| self.inode_of(id))
+    }
+
     /// Counts rows that the decoder of reports had to drop.
     pub fn note_dropped_rows(&mut self, rows: u64) {
         self.counts.dropped_rows += rows;

@@ -29,6 +29,7 @@ mod slow;
 mod spread;
 mod spread_attacked;
 mod standby;
+mod standing;
 mod starting;
 mod takeover;
 mod unknown;

@@ -95,9 +95,10 @@ pub(crate) fn start_turns(
     config: &StoreConfig,
     volume: &Volume,
 ) -> Result<Option<Turns>, OpenError> {
-    if !config.turns.which.has(volume.storage_type) {
+    if !config.turns.which.has(volume.storage_type, || env.disk.seeks(&volume.paths.root)) {
         return Ok(None);
     }
+    tracing::info!(directory = %volume.paths.root.display(), "streams take turns here");
     let name = format!("volume-{}-turns", volume.index.0);
     let started = Turns::start(name, config.turns, env.clock.clone());
     started.map(Some).map_err(OpenError::io(&volume.paths.root))

@@ -166,7 +166,7 @@ fn a_disk_that_does_not_take_bytes_is_a_lost_volume() {
 fn media_that_do_not_seek_have_no_turns() {
     let root = tempfile::tempdir_in(".").unwrap();
     let mut config = turns_config(root.path());
-    config.turns.which = Which::ByMedium;
+    config.turns.which = Which::ThatSeek;
     config.turns.drops_behind_writes = true;
     config.volumes[0].storage_type = StorageType::Ssd;
     let store = BlockStore::open(Env::production(), config).unwrap().serve_pool(&pool()).unwrap();

@@ -80,7 +80,7 @@ const PATIENCE: [(&str, &str, &str); 10] = [
 ];
 
 /// The port at which a metadata server answers HTTP unless its configuration names another.
-const HTTP_PORT: u16 = 9870;
+pub const HTTP_PORT: u16 = 9870;
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Addresses that make no sense are better refused now than by every client.

@@ -3,7 +3,7 @@
 //! Clap writes the completions of all that is known beforehand. The rest is a few lines for each shell, which ask
 //! `clover fs complete-path`.
 
-use crate::Cli;
+use crate::{Cli, exit_code};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::{io::Write, process::ExitCode};
@@ -23,7 +23,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let written = out.write_all(script(args.shell).as_bytes()).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            Ok(ExitCode::from(crate::EXIT_NOBODY_READS))
+            Ok(ExitCode::from(exit_code::NOBODY_READS))
         }
         written => written.map(|()| ExitCode::SUCCESS).map_err(Into::into),
     }

@@ -2,12 +2,15 @@
 
 use crate::{
     config::{self, loopback, settings::Settings},
-    runtime, user, webhdfs,
+    runtime,
+    supervisor::{self, Look},
+    user, webhdfs,
 };
 use anyhow::Context;
 use datad::{DataConfig, DataServer};
 use env::Env;
 use std::{path::PathBuf, process::ExitCode};
+use web::HealthSource;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -25,24 +28,52 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = config::data::config(&settings, &user)?;
     loopback::warn(&settings);
     let env = Env::production();
-    let gateway = webhdfs::beside_data(&settings, &user, &env, &config)?;
+    // The gateway ends with this server.
+    let (_gateway, pages) = webhdfs::beside_data(&settings, &user, &env, &config)?;
+    supervisor::starting();
     runtime::block_on(async move {
-        let pages = gateway.as_ref().map(gateway::Gateway::pages).unwrap_or_default();
         let server = DataServer::start_with(env, config, pages).await.context("starting the data server")?;
         server
             .state()
             .reconfiguration
             .set_reload(Box::new(move || reload(&args).map_err(|error| format!("{error:#}"))));
         println!("serving blocks on {}", server.transfer_addr());
+        supervisor::ready("registering");
+        supervisor::keep_told(look_at(server.health()));
         tokio::select! {
             biased;
-            reason = server.wait_ended() => anyhow::bail!("the data server has ended: {reason}"),
+            reason = server.wait_ended() => {
+                supervisor::stopping();
+                anyhow::bail!("the data server has ended: {reason}")
+            }
             signal = runtime::stop_signal() => signal?,
         }
+        supervisor::stopping();
         tracing::info!("is asked to stop");
         server.shutdown().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// A look that does not come back is what ends this server: its heartbeats need the same locks and disks. Metadata servers that
+/// are away, and disks that have failed, are no such reason: a restart would help neither.
+fn look_at(health: HealthSource) -> Look {
+    let asked = health.clone();
+    Look {
+        verdict: Box::new(move || {
+            asked();
+            Ok(())
+        }),
+        state: Box::new(move || {
+            let health = health();
+            let detail = |name: &str| health.details.get(name).map_or("", String::as_str);
+            let mut text = format!("{}; metadata servers: {}", health.state, detail("metadata_servers"));
+            if let Some(failed) = health.details.get("failed_volumes") {
+                text += &format!("; failed disks: {failed}");
+            }
+            text
+        }),
+    }
 }
 
 /// The defaults, then the file as it is now, then what the command line sets.

@@ -2,16 +2,19 @@
 
 mod further;
 mod group;
+mod load;
 mod shape;
 
 use crate::{
     config::{self, settings::Settings},
-    runtime, user, webhdfs,
+    console, runtime, user, webhdfs,
 };
 use anyhow::Context;
+use client::FileSystem;
 use datad::DataServer;
 use env::Env;
 use gateway::Gateway;
+use load::Load;
 use metad::MetaServer;
 use shape::Shape;
 use std::{
@@ -41,6 +44,9 @@ pub struct Args {
     /// Where /health and /metrics are, likewise.
     #[arg(long, default_value_t = 9870, value_name = "PORT")]
     http_port: u16,
+    /// Let some clients write, read, list and rename below /demo-load, about half a megabyte a second, and print every five seconds what they felt.
+    #[arg(long)]
+    with_load: bool,
     /// Override any key of the metadata or data servers, by our name or Hadoop's.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -91,19 +97,28 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
     settings.set(&format!("http_address=127.0.0.1:{}", args.http_port))?;
     let mut config = config::meta::config(&settings, &user)?;
     let gateway = webhdfs::beside_metadata(&settings, &user, &env, &mut config)?;
+    let console = console::beside_metadata(&settings, &user, &env, &mut config)?;
     if !name_dir.exists() {
         let cluster = metad::format(&env, &name_dir, None, config.rpc_address.ip(), &config.group)?;
         eprintln!("made cluster {} in {}", cluster.cluster_id, args.dir.display());
     }
-    let meta = MetaServer::start(env.clone(), config).await;
+    let meta = MetaServer::start(env.clone(), config.clone()).await;
     let meta = meta.context("starting the metadata server").map_err(with_advice)?;
     if let Some(gateway) = &gateway {
         webhdfs::locate(gateway, None, meta.rpc_address());
     }
+    if let Some(console) = &console {
+        console::locate(console, &env, &config, meta.rpc_address());
+    }
     settings.set(&format!("metadata_servers={}", meta.rpc_address()))?;
     let (data, _gateways) = start_data(&args, &mut settings, &env, &user).await?;
     wait_until_ready(&meta, &data).await?;
-    announce(&args, meta.rpc_address(), meta.http_address());
+    let http = meta.http_address();
+    let login = http.filter(|_| console.is_some());
+    let login = login.and_then(|http| console::own_login_link(&env, &config, http, &user));
+    announce(&args, meta.rpc_address(), http, login.as_deref());
+    let uri = format!("hdfs://{}", meta.rpc_address());
+    let load = start_load(&args, &uri, &client::Config::new(), user).await?;
 
     tokio::select! {
         biased;
@@ -111,6 +126,9 @@ async fn serve(args: Args, mut settings: Settings, user: String) -> anyhow::Resu
         signal = runtime::stop_signal() => signal?,
     }
     eprintln!("stopping");
+    if let Some(load) = load {
+        load.stop().await;
+    }
     for server in data {
         server.shutdown().await;
     }
@@ -157,13 +175,27 @@ async fn start_data(
         std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
         settings.set(&format!("data_dirs={}", directory.display()))?;
         let config = config::data::config(settings, user)?;
-        let gateway = webhdfs::beside_data(settings, user, env, &config)?;
-        let pages = gateway.as_ref().map(Gateway::pages).unwrap_or_default();
+        let (gateway, pages) = webhdfs::beside_data(settings, user, env, &config)?;
         gateways.extend(gateway);
         let server = DataServer::start_with(env.clone(), config, pages).await;
         servers.push(server.with_context(|| format!("starting data server {number}"))?);
     }
     Ok((servers, gateways))
+}
+
+/// The load, if one is wanted. `user` is the superuser of the demo, also if HADOOP_USER_NAME names another.
+async fn start_load(
+    args: &Args,
+    uri: &str,
+    config: &client::Config,
+    user: String,
+) -> anyhow::Result<Option<Load>> {
+    if !args.with_load {
+        return Ok(None);
+    }
+    let settings = client::Settings { user, ..client::Settings::new(config)? };
+    let fs = FileSystem::connect_to(client::Location::resolve(uri, config)?, settings);
+    Load::start(fs).await.map(Some)
 }
 
 /// All data servers have reported and safe mode is over.
@@ -188,7 +220,7 @@ async fn wait_until_ready(meta: &MetaServer, data: &[DataServer]) -> anyhow::Res
     })?
 }
 
-fn announce(args: &Args, rpc: SocketAddr, http: Option<SocketAddr>) {
+fn announce(args: &Args, rpc: SocketAddr, http: Option<SocketAddr>, login: Option<&str>) {
     println!("ready hdfs://{rpc}");
     println!("  {} data servers; everything is kept in {}", args.data_servers, args.dir.display());
     println!("  try: clover fs --fs hdfs://{rpc} -ls -R /");
@@ -197,6 +229,10 @@ fn announce(args: &Args, rpc: SocketAddr, http: Option<SocketAddr>) {
     if let Some(http) = http {
         println!("       curl http://{http}/health http://{http}/metrics");
         println!("       curl 'http://{http}/webhdfs/v1/?op=LISTSTATUS'");
+    }
+    if let Some(login) = login {
+        println!("  web console, signed in once with this address:");
+        println!("       {login}");
     }
     println!("  ^C stops it");
 }

@@ -17,6 +17,11 @@ pub fn command() -> Command {
     root
 }
 
+/// The examples of the command that the words lead to.
+pub fn examples(path: &str) -> &'static [&'static str] {
+    EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, lines)| lines)
+}
+
 /// The command with the text at the end of the help of the one that the words lead to.
 fn at<'a>(command: Command, mut words: impl Iterator<Item = &'a str>, text: &str) -> Command {
     match words.next() {
@@ -32,6 +37,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover demo --dir /tmp/demo                    # a cluster to try things on",
             "clover fs -put report.csv /                    # as hdfs dfs -put",
+            "clover status                                  # whether the cluster is well",
             "clover admin report                            # data servers, room, blocks",
             "clover config meta > meta.toml                 # every key of a metadata server",
         ],
@@ -41,10 +47,45 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover demo --dir /tmp/demo",
             "clover demo --dir /tmp/demo --members 3        # and watch a takeover",
+            "clover demo --dir /tmp/demo --members 3 --with-load    # what clients feel of it",
             "clover demo --dir /tmp/demo --groups 3         # several groups hold one namespace",
             "clover demo --dir /tmp/demo --rpc-port 0 --http-port 0 --set dfs.replication=2",
         ],
     ),
+    (
+        "status",
+        &[
+            "clover status",
+            "clover status --watch                          # whenever a condition comes or goes",
+            "clover status --exit-when-healthy --timeout 60 # in a script that goes on afterwards",
+            "clover status --json --fs hdfs://meta-1:8020",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "clover doctor                                  # this machine, and the cluster",
+            "clover doctor --config /etc/clover/meta.toml   # and the directories and ports of a server here",
+            "clover doctor --bundle clover.tar.gz --hide-names",
+        ],
+    ),
+    ("generate", &["clover generate alerts > clover-rules.yml"]),
+    (
+        "generate alerts",
+        &[
+            "clover generate alerts > clover-rules.yml",
+            "clover generate alerts --groups 3 > clover-rules.yml    # each group is judged for itself",
+        ],
+    ),
+    ("generate dashboard", &["clover generate dashboard > clover-dashboard.json"]),
+    (
+        "generate prometheus-config",
+        &[
+            "clover generate prometheus-config > prometheus.yml      # asks the cluster for its servers",
+            "clover generate prometheus-config --meta meta-1:9870 --data data-1:9864",
+        ],
+    ),
+    ("generate man", &["clover generate man /usr/local/share/man/man1"]),
     (
         "balancer",
         &[
@@ -91,6 +132,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover meta backup look --gone-since /backup/clover / --at 2026-11-23T04:05:00Z",
         ],
     ),
+    ("meta name-directory", &["clover meta name-directory /backup/clover /var/lib/hadoop/name"]),
     (
         "meta restore",
         &[
@@ -246,6 +288,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clover admin upgrade finalize --config meta.toml          # says what it would do, and asks",
             "clover admin upgrade finalize --yes --secret-file /etc/clover/secret",
+        ],
+    ),
+    (
+        "admin login-link",
+        &[
+            "clover admin login-link --config meta.toml       # on the machine of a metadata server",
+            "clover admin login-link --user ann --secret-file cluster.secret",
         ],
     ),
     ("admin report", &["clover admin report --dead", "clover admin report --json | jq .missing_blocks"]),

@@ -3,6 +3,7 @@
 //! A process with a dead thread in it answers, holds its ports and its place in the group, and does half of its work.
 //! It is better gone: others notice that at once, and its supervisor starts it again.
 
+use crate::exit_code;
 use metad::LastResort;
 use std::{
     process,
@@ -14,11 +15,6 @@ use std::{
     thread::{self, Thread},
     time::Duration,
 };
-
-/// A thread has panicked.
-const EXIT_PANIC: i32 = 70;
-/// A thread that the server relies on hangs.
-const EXIT_HANG: i32 = 71;
 
 /// How long the last line of the log may take: a thread that hangs may be in the midst of one.
 const SAYING: Duration = Duration::from_millis(300);
@@ -43,7 +39,7 @@ pub fn end_on_panic() {
         let name = thread::current().name().unwrap_or("without a name").to_owned();
         let request = request.map(|request| format!(". {request}")).unwrap_or_default();
         end(
-            EXIT_PANIC,
+            exit_code::PANIC,
             format!("thread {name} has panicked, and so this process ends. Start it again{request}"),
         );
     }));
@@ -53,7 +49,7 @@ pub fn end_on_panic() {
 pub fn last_resort() -> LastResort {
     LastResort::new(|reason| {
         announce();
-        end(EXIT_HANG, reason.to_owned());
+        end(exit_code::HANG, reason.to_owned());
     })
 }
 
@@ -71,7 +67,7 @@ fn announce() {
     }
 }
 
-fn end(code: i32, reason: String) -> ! {
+fn end(code: u8, reason: String) -> ! {
     let (said, hears) = mpsc::channel();
     let saying = thread::Builder::new().name("last-words".into()).spawn(move || {
         tracing::error!(exit_code = code, "{reason}");
@@ -80,7 +76,7 @@ fn end(code: i32, reason: String) -> ! {
     if saying.is_ok() {
         let _ = hears.recv_timeout(SAYING);
     }
-    process::exit(code)
+    process::exit(code.into())
 }
 
 /// SIGKILL cannot be held up by a lock, and leaves no core of many gigabytes that keeps the ports open while it is written.

@@ -11,16 +11,25 @@ mod bench;
 pub mod client_config;
 mod completions;
 mod config;
+mod console;
 mod data;
 mod demo;
+mod doctor;
+mod exit_code;
 mod fs;
 mod fsck;
+mod generate;
 mod help;
+mod http_hosts;
 mod inspect;
 mod last_words;
 pub mod log;
+mod login_address;
 mod meta;
+mod pages;
 pub mod runtime;
+mod status;
+mod supervisor;
 pub mod table;
 pub mod target;
 pub mod user;
@@ -55,6 +64,10 @@ enum Command {
     Fs(fs::Args),
     /// Look at files and their blocks: what is lost, and what has too few replicas.
     Fsck(fsck::Args),
+    /// Say whether the cluster is well, and what is wrong if it is not.
+    Status(status::Args),
+    /// Check this machine and the cluster, and pack what a helper needs to see.
+    Doctor(doctor::Args),
     /// Look at the metadata servers, and give them orders.
     Admin(admin::Args),
     /// Move replicas from fuller data servers to emptier ones.
@@ -63,6 +76,8 @@ enum Command {
     ClientConfig(client_config::Args),
     /// Print every configuration key with its default and what it means.
     Config(config::Args),
+    /// Write rules and dashboards for monitoring systems, and manual pages.
+    Generate(generate::Args),
     /// Print shell completions.
     Completions(completions::Args),
     /// Measure a cluster or a part of this program.
@@ -99,10 +114,13 @@ impl Command {
             Self::Data(args) => data::run(args),
             Self::Fs(args) => fs::run(args),
             Self::Fsck(args) => fsck::run(args),
+            Self::Status(args) => status::run(args),
+            Self::Doctor(args) => doctor::run(args),
             Self::Admin(args) => admin::run(args),
             Self::Balancer(args) => balancer::run(args),
             Self::ClientConfig(args) => client_config::run(args),
             Self::Config(args) => config::run(args),
+            Self::Generate(args) => generate::run(args),
             Self::Completions(args) => completions::run(args),
             Self::Bench(args) => bench::run(args, log),
             Self::Inspect(args) => inspect::run(args),
@@ -123,7 +141,7 @@ pub fn main() -> ExitCode {
     };
     if let Err(error) = log::start(cli.log.as_deref(), cli.command.log_by_default()) {
         eprintln!("clover: {error:#}");
-        return ExitCode::from(2);
+        return ExitCode::from(exit_code::USAGE);
     }
     end_quietly_when_nobody_reads();
     if cli.command.is_server() {
@@ -139,9 +157,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// 128 + SIGPIPE, with which other programs end when the reader of their output has closed the pipe.
-const EXIT_NOBODY_READS: u8 = 141;
-
 /// `println!` panics when its reader is gone, as in `clover meta format | true`. That is no fault of this program, and
 /// nothing to show a stack for.
 fn end_quietly_when_nobody_reads() {
@@ -152,7 +167,7 @@ fn end_quietly_when_nobody_reads() {
         let is_output =
             ["failed printing to stdout", "failed to write completion"].iter().any(|w| text.starts_with(w));
         if is_output && text.contains("Broken pipe") {
-            std::process::exit(EXIT_NOBODY_READS.into());
+            std::process::exit(exit_code::NOBODY_READS.into());
         }
         show(panic);
     }));

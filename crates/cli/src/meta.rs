@@ -4,24 +4,28 @@ mod aside;
 pub mod backup;
 mod coordinator;
 pub mod further_group;
+mod name_directory;
 pub mod opened;
 mod places;
 mod restore;
 
 use crate::{
     config::{self, loopback, settings::Settings},
-    runtime, user, webhdfs,
+    console, runtime,
+    supervisor::{self, Look},
+    user, webhdfs,
 };
 use anyhow::Context;
 use base::GroupId;
 use env::Env;
 use journal::Accepted;
-use metad::{CoordinatorConfig, GroupConfig, MetaConfig};
+use metad::{CoordinatorConfig, GroupConfig, MetaConfig, Outlook};
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -46,6 +50,8 @@ enum Command {
     Aside(aside::Args),
     /// What a backup holds, whether it is sound, and the names in it as of then. Made by `clover admin backup`.
     Backup(backup::Args),
+    /// Make a directory from which a Hadoop NameNode starts, with the names of a backup.
+    NameDirectory(name_directory::Args),
     /// Make the directory of a server from a backup: a lone one, or the first of a group, whose others join it. Deletions of replicas are off there.
     Restore(restore::Args),
 }
@@ -113,6 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::AcceptDisk(args)) => accept_disk(&args),
         Some(Command::Aside(args)) => aside::run(&args),
         Some(Command::Backup(args)) => backup::run(&args),
+        Some(Command::NameDirectory(args)) => name_directory::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
         None => serve(&args.serve),
     }
@@ -279,11 +286,16 @@ fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
     loopback::warn(&settings);
     let env = Env::production();
     let gateway = webhdfs::beside_metadata(&settings, &user, &env, &mut config)?;
+    let console = console::beside_metadata(&settings, &user, &env, &mut config)?;
+    let (own_env, own_config) = (env.clone(), config.clone());
     let advertised = config.group.advertised.rpc.clone();
+    let outlook = Arc::new(Mutex::new(None));
+    supervisor::starting();
     runtime::block_on(async move {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let signal = tokio::spawn(async move {
             let signal = runtime::stop_signal().await;
+            supervisor::stopping();
             let _ = stop.send(());
             signal
         });
@@ -294,10 +306,31 @@ fn serve(args: &Serve) -> anyhow::Result<ExitCode> {
             if let Some(gateway) = &gateway {
                 webhdfs::locate(gateway, advertised.as_deref(), server.rpc_address());
             }
-            println!("ready hdfs://{}", server.rpc_address())
+            if let Some(console) = &console {
+                console::locate(console, &own_env, &own_config, server.rpc_address());
+            }
+            println!("ready hdfs://{}", server.rpc_address());
+            supervisor::ready(&format!("ready hdfs://{}", server.rpc_address()));
+            if outlook.lock().unwrap_or_else(PoisonError::into_inner).replace(server.outlook()).is_none() {
+                supervisor::keep_told(look_at(outlook.clone()));
+            }
         })
-        .await?;
+        .await
+        .inspect_err(|_| supervisor::stopping())?;
         signal.await??;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The server's watch of its own threads is the verdict. Between two servers of this process, while the second one reads
+/// what the first one has left, no thread is watched, and none can hang unseen but the reader.
+fn look_at(outlook: Arc<Mutex<Option<Outlook>>>) -> Look {
+    let now = move || outlook.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let asked = now.clone();
+    Look {
+        verdict: Box::new(move || asked().and_then(|outlook| outlook.verdict()).unwrap_or(Ok(()))),
+        state: Box::new(move || {
+            now().and_then(|outlook| outlook.state()).unwrap_or_else(|| "starts again".to_owned())
+        }),
+    }
 }

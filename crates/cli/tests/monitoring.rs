@@ -40,22 +40,136 @@ fn the_page_on_monitoring_names_every_metric_and_no_other() {
 #[test]
 fn no_document_speaks_of_a_metric_that_the_page_on_monitoring_does_not_name() {
     let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
-    let named: BTreeSet<String> = named(&page, "## Metrics of a metadata server")
-        .into_keys()
-        .chain(named(&page, "## Metrics of a data server").into_keys())
-        .map(|metric| metric.split('{').next().unwrap_or_default().to_owned())
-        .flat_map(|metric| ["_bucket", "_sum", "_count", ""].map(|end| format!("{metric}{end}")))
-        .collect();
+    let named = names(&page);
     let mut strangers = Vec::new();
     for path in documents(&root().join("docs")).into_iter().chain([root().join("README.md")]) {
         let text = std::fs::read_to_string(&path).unwrap();
-        for word in text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
-            if word.starts_with("clover_") && !named.contains(word) {
-                strangers.push(format!("{}: {word}", path.display()));
-            }
-        }
+        let unknown = metrics_in(&text).filter(|word| !named.contains(*word));
+        strangers.extend(unknown.map(|word| format!("{}: {word}", path.display())));
     }
     assert!(strangers.is_empty(), "{strangers:#?}");
+}
+
+#[test]
+fn generated_rules_and_dashboards_ask_for_metrics_that_servers_show() {
+    let named = names(&std::fs::read_to_string(root().join(PAGE)).unwrap());
+    for what in [&["alerts"][..], &["alerts", "--groups", "3"], &["dashboard"]] {
+        let text = generated(what);
+        let found: Vec<&str> = metrics_in(&text).collect();
+        assert!(found.len() > 20, "{what:?}: {found:?}");
+        for metric in found {
+            assert!(named.contains(metric), "{what:?} asks for {metric}, which no server shows");
+        }
+    }
+    let dashboard: Value = serde_json::from_str(&generated(&["dashboard"])).unwrap();
+    assert!(dashboard["panels"].as_array().unwrap().len() > 20);
+}
+
+#[test]
+fn the_page_on_monitoring_has_each_generated_alert_with_its_severity_and_no_other() {
+    let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `Clover"));
+    let told: Vec<(String, String)> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            (cells[1].trim_matches('`').to_owned(), cells[2].to_owned())
+        })
+        .collect();
+    let text = generated(&["alerts"]);
+    let word = |rule: &str, mark: &str| {
+        let (_, rest) = rule.split_once(mark).unwrap_or_else(|| panic!("{mark}: {rule}"));
+        rest.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
+    };
+    let written: Vec<_> =
+        text.split("- alert: ").skip(1).map(|rule| (word(rule, ""), word(rule, "severity: "))).collect();
+    assert_eq!(told, written);
+}
+
+#[test]
+fn the_page_on_conditions_has_a_section_for_each_code_and_no_other() {
+    let page = std::fs::read_to_string(root().join("docs/operating/conditions.md")).unwrap();
+    let sections: Vec<(&str, &str)> = page
+        .split("\n## ")
+        .skip(1)
+        .map(|section| section.split_once('\n').expect("a heading has a text below it"))
+        .collect();
+    let headings: Vec<&str> = sections.iter().map(|(heading, _)| *heading).collect();
+    assert_eq!(headings, verdict::Code::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>());
+    for ((heading, text), code) in sections.iter().zip(verdict::Code::ALL) {
+        let opening = text.trim_start().split(['.', '\n']).next().unwrap_or_default().to_lowercase();
+        let first = opening.split(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
+        assert_eq!(first, code.severities()[0].as_str(), "{heading} begins with its severity");
+    }
+}
+
+#[test]
+fn the_page_on_errors_has_each_exception_that_a_client_may_get() {
+    let page = std::fs::read_to_string(root().join("docs/operating/errors.md")).unwrap();
+    let exceptions = page.split("\n## ").find(|part| part.starts_with("Exceptions\n")).unwrap();
+    let rows = exceptions.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let told: BTreeSet<&str> = rows.flat_map(|cell| cell.split(['`', ',', ' '])).collect();
+    let source = std::fs::read_to_string(root().join("crates/proto/src/exception.rs")).unwrap();
+    let classes = source.split('"').filter(|text| text.ends_with("Exception") && !text.contains(' '));
+    let names: BTreeSet<&str> = classes.filter_map(|class| class.rsplit(['.', '$']).next()).collect();
+    assert!(names.len() > 30, "{names:?}");
+    // Users do not meet these: data servers and the tools of operators do.
+    let others = [
+        "DiskBalancerException",
+        "HealthCheckFailedException",
+        "ReplicaAlreadyExistsException",
+        "ServiceFailedException",
+    ];
+    let lacking: Vec<&&str> =
+        names.iter().filter(|name| !told.contains(**name) && !others.contains(name)).collect();
+    assert!(lacking.is_empty(), "{lacking:?}");
+}
+
+fn generated(what: &[&str]) -> String {
+    let mut command = clover(&root());
+    let output = command.arg("generate").args(what).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names under which the metrics of the page are asked for.
+fn names(page: &str) -> BTreeSet<String> {
+    named(page, "## Metrics of a metadata server")
+        .into_keys()
+        .chain(named(page, "## Metrics of a data server").into_keys())
+        .map(|metric| metric.split('{').next().unwrap_or_default().to_owned())
+        .flat_map(|metric| ["_bucket", "_sum", "_count", ""].map(|end| format!("{metric}{end}")))
+        .collect()
+}
+
+/// The words of a text that look like metrics of Clover.
+fn metrics_in(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.filter(|word| word.starts_with("clover_"))
+}
+
+#[test]
+fn a_server_shows_its_settings_and_sets_the_levels_of_its_log() {
+    let demo = Demo::of_members(3);
+    let address = &pages_of_a_whole_group(&demo, 3)[0];
+    let ask = |path: &str, headers: &str| try_to_get(address, path, headers).unwrap();
+
+    let one = ask("/conf?name=dfs.heartbeat.interval", "Accept: application/json\r\n");
+    let expected = r#"{"property":{"key":"dfs.heartbeat.interval","value":"1","isFinal":false,"resource":"command line"}}"#;
+    assert!(one.ends_with(expected), "{one}");
+    let all = ask("/conf", "");
+    assert!(
+        all.contains("<property><name>name_dir</name>") && !all.contains("<name>data_dirs</name>"),
+        "{all}"
+    );
+    assert!(ask("/conf?name=nope", "").starts_with("HTTP/1.0 404"));
+
+    assert!(ask("/logLevel?log=metad", "").contains("Effective Level: <b>WARN</b>"));
+    let foreign = ask("/logLevel?log=metad&level=debug", "Origin: http://evil.example\r\n");
+    assert!(foreign.starts_with("HTTP/1.0 403"), "{foreign}");
+    assert!(ask("/logLevel?log=metad", "").contains("Effective Level: <b>WARN</b>"));
+    let set = ask("/logLevel?log=metad&level=debug", "");
+    assert!(set.contains("Effective Level: <b>DEBUG</b>"), "{set}");
+    assert!(ask("/logLevel?log=datad", "").contains("Effective Level: <b>WARN</b>"));
 }
 
 fn root() -> PathBuf {
@@ -135,8 +249,13 @@ fn ask(address: &str) -> String {
 }
 
 fn try_to_ask(address: &str) -> std::io::Result<String> {
+    try_to_get(address, "/metrics", "")
+}
+
+/// The answer, head and all. Each further line of headers ends in `\r\n`.
+fn try_to_get(address: &str, path: &str, headers: &str) -> std::io::Result<String> {
     let mut connection = TcpStream::connect(address)?;
-    write!(connection, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    write!(connection, "GET {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n")?;
     let mut answer = String::new();
     connection.read_to_string(&mut answer)?;
     Ok(answer)

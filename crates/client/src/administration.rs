@@ -1,8 +1,13 @@
 //! The questions and orders of an operator: `dfsadmin` of Hadoop's command line.
 
-use crate::{FileSystem, Result};
+use crate::{Error, FileSystem, Result};
 use base::AdminState;
-use proto::{common, hdfs, protocol};
+use proto::{
+    clover::admin::{
+        GetFactsRequestProto, GetFactsResponseProto, GetGroupRequestProto, GetGroupResponseProto,
+    },
+    common, hdfs, protocol,
+};
 use std::collections::{BTreeMap, HashSet};
 
 /// A data server as the metadata server sees it. Sizes in bytes, times in milliseconds since 1970.
@@ -103,6 +108,31 @@ impl FileSystem {
         let answer: common::GetGroupsForUserResponseProto =
             self.namenodes_for(protocol::GET_USER_MAPPINGS).call("getGroupsForUser", &request).await?;
         Ok(answer.groups)
+    }
+
+    /// The state of the group of metadata servers, as the one that is asked knows it, or its active.
+    ///
+    /// # Errors
+    /// The server is no Clover's; or the call fails: see [`FileSystem::call`].
+    pub async fn group(&self) -> Result<GetGroupResponseProto> {
+        self.namenodes_for(protocol::ADMIN).call("getGroup", &GetGroupRequestProto::default()).await
+    }
+
+    /// The facts that the server that is asked knows of itself, its group and the data servers, for a verdict on the cluster. A server of an
+    /// older release, and one that waits for a person, tell of the group only.
+    ///
+    /// # Errors
+    /// The server is no Clover's; or the call fails: see [`FileSystem::call`].
+    pub async fn facts(&self) -> Result<GetFactsResponseProto> {
+        let servers = self.namenodes_for(protocol::ADMIN);
+        match servers.call("getFacts", &GetFactsRequestProto {}).await {
+            Err(Error::Fs(_)) => {
+                let local = GetGroupRequestProto { is_local: Some(true) };
+                let group = servers.call("getGroup", &local).await?;
+                Ok(GetFactsResponseProto { group, ..GetFactsResponseProto::default() })
+            }
+            told => told,
+        }
     }
 
     /// All data servers: the living ones, then the lost ones.

@@ -185,6 +185,11 @@ impl FileSystem {
         Listing::new(self.clone(), path)
     }
 
+    /// The entries of a directory whose names come after `name`, which need not be there.
+    pub fn list_after(&self, path: &str, name: &str) -> Listing {
+        Listing::after(self.clone(), path, name)
+    }
+
     /// Makes a directory and those above it; it may be there already.
     ///
     /// # Errors

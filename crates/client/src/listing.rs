@@ -10,11 +10,19 @@ use std::collections::VecDeque;
 pub struct Listing {
     fs: FileSystem,
     path: String,
-    page: VecDeque<(FileStatus, Option<hdfs::LocatedBlocksProto>)>,
+    page: VecDeque<Entry>,
     /// Whether the places of the blocks are asked for.
     is_located: bool,
     /// The last name seen, after which the next page begins; nothing when there is no further page.
     after: Option<Bytes>,
+    /// The name of the last entry that was handed out.
+    last: Option<Bytes>,
+}
+
+struct Entry {
+    name: Bytes,
+    status: FileStatus,
+    located: Option<hdfs::LocatedBlocksProto>,
 }
 
 impl Listing {
@@ -25,11 +33,21 @@ impl Listing {
             page: VecDeque::new(),
             is_located: false,
             after: Some(Bytes::new()),
+            last: None,
         }
+    }
+
+    pub(crate) fn after(fs: FileSystem, path: &str, name: &str) -> Self {
+        Self { after: Some(Bytes::copy_from_slice(name.as_bytes())), ..Self::new(fs, path) }
     }
 
     pub(crate) fn located(fs: FileSystem, path: &str) -> Self {
         Self { is_located: true, ..Self::new(fs, path) }
+    }
+
+    /// The directory, or the file, that is listed.
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// The next entry, or nothing at the end. A file is its own only entry.
@@ -51,7 +69,17 @@ impl Listing {
             let Some(after) = self.after.take() else { return Ok(None) };
             self.fetch(after).await?;
         }
-        Ok(self.page.pop_front())
+        let Some(Entry { name, status, located }) = self.page.pop_front() else { return Ok(None) };
+        self.last = Some(name);
+        Ok(Some((status, located)))
+    }
+
+    /// Gives the memory of the page back. The rest of the page is fetched again when the next entry is wanted.
+    pub fn put_aside(&mut self) {
+        if !self.page.is_empty() {
+            self.page = VecDeque::new();
+            self.after = Some(self.last.clone().unwrap_or_default());
+        }
     }
 
     /// All that is left.
@@ -89,8 +117,8 @@ impl Listing {
             .partial_listing
             .into_iter()
             .map(|mut entry| {
-                let located = entry.locations.take();
-                (FileStatus::from_wire(&self.path, entry), located)
+                let (name, located) = (entry.path.clone(), entry.locations.take());
+                Entry { name, status: FileStatus::from_wire(&self.path, entry), located }
             })
             .collect();
         Ok(())

@@ -7,17 +7,21 @@ use crate::{
     metadata::{handshake::SOFTWARE_VERSION, progress::Progress},
     state::State,
 };
+use base::Moment;
 use blockstore::{StorageReport, scanner::figures::ScanFigures};
 use env::ProcessFacts;
 use measures::Figures;
 use proto::bean;
 use serde_json::{Map, Value, json};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    cell::LazyCell,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::watch;
-use web::jmx::{Bean, BeanSource, process_beans};
+use web::jmx::{BeanSource, Beans, Counters, Record, put_process_beans};
 
 /// The service that these beans are of.
 const SERVICE: &str = "DataNode";
@@ -25,22 +29,35 @@ const SERVICE: &str = "DataNode";
 /// `progress`: how far this server has come with each metadata server of its configuration, in their order.
 pub fn source(state: &Arc<State>, progress: &[watch::Receiver<Progress>]) -> BeanSource {
     let (state, progress) = (state.clone(), progress.to_vec());
-    Arc::new(move || {
-        let process = ProcessFacts::now();
-        let reports = state.volumes.storage_reports();
-        let mut beans = process_beans(SERVICE, &process);
-        beans.push(info(&state, &reports, &progress));
-        beans.extend(dataset(&state, &reports, &process));
-        beans.push(activity(&state, &process));
-        beans
-    })
+    Arc::new(move |beans| put_beans(&state, &progress, beans))
+}
+
+/// The record of metrics that `DataNodeActivity` is made from. A number of things that are there now is no counter.
+const ACTIVITY: Record =
+    Record { name: "datanode", counters: Counters::AllBut(&["DataNodeActiveXceiversCount"]) };
+const DATASET: Record = Record { name: bean::FS_DATASET, counters: Counters::Only(&[]) };
+
+fn put_beans(state: &State, progress: &[watch::Receiver<Progress>], beans: &mut Beans<'_>) {
+    // A fact that no bean needs is not looked up.
+    let process = LazyCell::new(ProcessFacts::now);
+    let reports = LazyCell::new(|| state.volumes.storage_reports());
+    put_process_beans(beans, SERVICE, || process.clone());
+    beans.put(name("DataNodeInfo"), bean::DATA_NODE, || info(state, &reports, progress));
+    let of_server = name(&format!("FSDatasetState-{}", state.identity.uuid));
+    beans.put_record(name("FSDatasetState"), DATASET, "FSDatasetState", || {
+        dataset_state(state, &reports, &process)
+    });
+    beans.put(of_server, bean::FS_DATASET, || dataset(state, &reports));
+    let address = format!("{}-{}", state.identity.hostname, state.identity.transfer_addr.port());
+    let of_activity = format!("DataNodeActivity-{address}");
+    beans.put_record(name(&of_activity), ACTIVITY, of_activity, || activity(state, &process));
 }
 
 fn name(of: &str) -> String {
     format!("Hadoop:service={SERVICE},name={of}")
 }
 
-fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Progress>]) -> Bean {
+fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Progress>]) -> Value {
     let identity = &state.identity;
     let servers: Vec<(&String, Progress)> =
         state.config.metadata_servers.iter().zip(progress.iter().map(|seen| seen.borrow().clone())).collect();
@@ -63,7 +80,8 @@ fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Pr
         })
         .collect();
     let started_ms = state.env.clock.timestamp().ms.saturating_sub(state.uptime_ms());
-    let attributes = json!({
+    let now = state.env.clock.moment();
+    json!({
         "Version": env!("CARGO_PKG_VERSION"),
         "SoftwareVersion": SOFTWARE_VERSION,
         "SecurityEnabled": false,
@@ -80,10 +98,30 @@ fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Pr
         "NamenodeAddresses": Value::Object(addresses).to_string(),
         "BPServiceActorInfo": Value::Array(actors.collect()).to_string(),
         "VolumeInfo": volumes(state, reports).to_string(),
-        "SendPacketDownstreamAvgInfo": null,
-        "SlowDisks": null,
-    });
-    Bean::new(name("DataNodeInfo"), bean::DATA_NODE, attributes)
+        "SendPacketDownstreamAvgInfo": downstream(state, now),
+        "SlowDisks": slow_disks(state, reports, now),
+    })
+}
+
+/// The mean times of packets to other servers, as a JSON object in a text; `null` if they are not measured.
+fn downstream(state: &State, now: Moment) -> Value {
+    state.slowness.peer_means(now).map_or(Value::Null, |means| {
+        let shown: Map<String, Value> = means
+            .into_iter()
+            .map(|(peer, mean_ms)| (format!("[{peer}]RollingAvgTime"), mean_ms.into()))
+            .collect();
+        Value::Object(shown).to_string().into()
+    })
+}
+
+/// The directories of the disks that are slow now, as a JSON list in a text; `null` if disks are not measured.
+fn slow_disks(state: &State, reports: &[StorageReport], now: Moment) -> Value {
+    if !state.slowness.measures_disks() {
+        return Value::Null;
+    }
+    let slow = state.slowness.slow_disks(reports, now);
+    let paths: Vec<&str> = slow.iter().filter_map(|disk| disk.base_path.as_deref()).collect();
+    json!(paths).to_string().into()
 }
 
 fn volumes(state: &State, reports: &[StorageReport]) -> Value {
@@ -103,49 +141,47 @@ fn volumes(state: &State, reports: &[StorageReport]) -> Value {
     Value::Object(shown.collect())
 }
 
-/// The two beans with the figures of all volumes: tools look for either.
-fn dataset(state: &State, reports: &[StorageReport], process: &ProcessFacts) -> [Bean; 2] {
-    let failed = state.volumes.failed_volumes();
-    let directories: Vec<String> =
-        reports.iter().map(|report| report.directory.display().to_string()).collect();
-    let storage = format!("FSDataset{{dirpath='[{}]'}}", directories.join(", "));
-    let common = json!({
+/// The attributes that both beans of the volumes have: tools look for either.
+fn both_datasets(state: &State, reports: &[StorageReport]) -> Value {
+    json!({
         "Capacity": reports.iter().map(|report| report.capacity_bytes).sum::<u64>(),
         "DfsUsed": reports.iter().map(|report| report.used_bytes).sum::<u64>(),
         "Remaining": reports.iter().map(|report| report.remaining_bytes).sum::<u64>(),
-        "NumFailedVolumes": failed.len(),
+        "NumFailedVolumes": state.volumes.failed_volumes().len(),
         "EstimatedCapacityLostTotal": 0,
         "CacheUsed": 0,
         "CacheCapacity": 0,
         "NumBlocksCached": 0,
         "NumBlocksFailedToCache": 0,
         "PendingAsyncDeletions": 0,
-    });
-    let with = |mut attributes: Value, others: Value| {
-        if let (Some(attributes), Value::Object(others)) = (attributes.as_object_mut(), others) {
-            attributes.extend(others);
-        }
-        attributes
-    };
-    let one = json!({
-        "tag.Context": "FSDatasetState",
-        "tag.Hostname": process.host_name,
-        "tag.StorageInfo": storage,
-        "NumBlocksFailedToUnCache": 0,
-    });
-    let other = json!({
-        "StorageInfo": storage,
-        "FailedStorageLocations": failed,
-        "NumBlocksFailedToUncache": 0,
-    });
-    let of_server = name(&format!("FSDatasetState-{}", state.identity.uuid));
-    [
-        Bean::new(name("FSDatasetState"), "FSDatasetState", with(common.clone(), one)),
-        Bean::new(of_server, bean::FS_DATASET, with(common, other)),
-    ]
+    })
 }
 
-fn activity(state: &State, process: &ProcessFacts) -> Bean {
+/// The volumes, as Hadoop writes them in one text.
+fn storage_info(reports: &[StorageReport]) -> String {
+    let directories: Vec<String> =
+        reports.iter().map(|report| report.directory.display().to_string()).collect();
+    format!("FSDataset{{dirpath='[{}]'}}", directories.join(", "))
+}
+
+fn dataset_state(state: &State, reports: &[StorageReport], process: &ProcessFacts) -> Value {
+    let mut attributes = both_datasets(state, reports);
+    attributes["tag.Context"] = "FSDatasetState".into();
+    attributes["tag.Hostname"] = process.host_name.clone().into();
+    attributes["tag.StorageInfo"] = storage_info(reports).into();
+    attributes["NumBlocksFailedToUnCache"] = 0.into();
+    attributes
+}
+
+fn dataset(state: &State, reports: &[StorageReport]) -> Value {
+    let mut attributes = both_datasets(state, reports);
+    attributes["StorageInfo"] = storage_info(reports).into();
+    attributes["FailedStorageLocations"] = state.volumes.failed_volumes().into();
+    attributes["NumBlocksFailedToUncache"] = 0.into();
+    attributes
+}
+
+fn activity(state: &State, process: &ProcessFacts) -> Value {
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let (counters, local) = (&state.counters, &state.short_circuit.figures);
     let mut attributes = Map::from_iter([
@@ -171,9 +207,7 @@ fn activity(state: &State, process: &ProcessFacts) -> Bean {
         attributes.insert(format!("{its_name}NumOps"), figures.count().into());
         attributes.insert(format!("{its_name}AvgTime"), mean_ms(&figures).into());
     }
-    let address = format!("{}-{}", state.identity.hostname, state.identity.transfer_addr.port());
-    let bean = format!("DataNodeActivity-{address}");
-    Bean::new(name(&bean), bean, Value::Object(attributes))
+    Value::Object(attributes)
 }
 
 /// Hadoop's name of the numbers of an operation; it does not count `transfer`.

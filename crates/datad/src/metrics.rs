@@ -260,5 +260,5 @@ pub fn health(state: &State, progress: &[watch::Receiver<Progress>]) -> Health {
         (true, true) if !alone.is_empty() => "serving in part",
         (true, true) => "serving",
     };
-    Health { ok: serving > 0 && has_volume, state: state.into(), details, not_ready: None }
+    Health { ok: serving > 0 && has_volume, state: state.into(), details, ..Health::default() }
 }

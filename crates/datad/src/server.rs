@@ -26,7 +26,7 @@ use tokio::{
     sync::watch,
     task::JoinHandle,
 };
-use web::{Pages, Web};
+use web::{HealthSource, Pages, Web};
 
 /// Why a data server does not start.
 #[derive(Debug, Error)]
@@ -57,6 +57,7 @@ pub struct DataServer {
     state: Arc<State>,
     ipc: Server,
     web: Web,
+    health: HealthSource,
     progress: Vec<watch::Receiver<Progress>>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -139,12 +140,13 @@ impl DataServer {
             progress.push(seen);
             tasks.push(tokio::spawn(actor.run()));
         }
-        let health = {
+        let health: HealthSource = {
             let (state, progress) = (state.clone(), progress.clone());
             Arc::new(move || metrics::health(&state, &progress))
         };
-        pages.router = pages.router.merge(web::jmx::jmx(jmx::source(&state, &progress)));
-        let web = Web::serve(http, Arc::new(metrics::registry(&state)), health, pages)
+        let beans = jmx::source(&state, &progress);
+        pages.router = pages.router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans));
+        let web = Web::serve(http, Arc::new(metrics::registry(&state)), health.clone(), pages)
             .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
         tracing::info!(
             uuid = %state.identity.uuid, transfer = %state.identity.transfer_addr,
@@ -153,7 +155,7 @@ impl DataServer {
             descriptors_kept_back = state.env.descriptors.kept_back(),
             "data server started"
         );
-        Ok(DataServer { state, ipc, web, progress, tasks })
+        Ok(DataServer { state, ipc, web, health, progress, tasks })
     }
 
     pub fn state(&self) -> &Arc<State> {
@@ -171,6 +173,11 @@ impl DataServer {
 
     pub fn http_addr(&self) -> SocketAddr {
         self.web.local_addr()
+    }
+
+    /// For those who ask how this server is, as `/health` does. A look reads the room of all disks.
+    pub fn health(&self) -> HealthSource {
+        self.health.clone()
     }
 
     /// Waits until one metadata server, of any pool, has registered this one and taken its first full block report.

@@ -171,6 +171,25 @@ impl Slowness {
         times.add(now.ns.saturating_sub(begun.ns), packets, now);
     }
 
+    /// The mean time of a packet to each peer, in milliseconds; `None` if they are not measured.
+    pub fn peer_means(&self, now: Moment) -> Option<BTreeMap<Arc<str>, f64>> {
+        if !self.config.read().measures_peers {
+            return None;
+        }
+        let peers: Vec<_> =
+            self.peers.lock().iter().map(|(name, times)| (name.clone(), times.clone())).collect();
+        let means = peers.into_iter().filter_map(|(name, times)| {
+            let Measured { count, mean_ms } = times.0.lock().measured(now);
+            (count > 0).then_some((name, mean_ms))
+        });
+        Some(means.collect())
+    }
+
+    /// Whether operations on disks are measured.
+    pub fn measures_disks(&self) -> bool {
+        self.config.read().disk_percent > 0
+    }
+
     /// The peers that are slow now, the slowest first.
     pub fn slow_peers(&self, now: Moment) -> Vec<SlowPeerReportProto> {
         let config = self.config.read().clone();

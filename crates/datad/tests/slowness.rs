@@ -9,8 +9,9 @@ use datad::{
     slowness::{DiskOp, SlownessConfig},
 };
 use env::Env;
-use played::{Metadata, config, eventually, register_again, serve};
+use played::{Metadata, config, eventually, http, register_again, serve};
 use proto::hdfs::{DatanodeIdProto, datanode::HeartbeatRequestProto};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
 /// Packets to the last of these peers have taken a second, to the others no time.
@@ -89,5 +90,16 @@ async fn the_first_heartbeat_of_a_session_tells_and_the_next_ones_not_before_the
     let [disk] = &heartbeat.slow_disks[..] else { panic!("{:?}", heartbeat.slow_disks) };
     assert_eq!(disk.base_path(), root.path().join("disk-2").to_str().unwrap());
     assert!(disk.mean_write_io_latency() >= 200.0 && disk.mean_read_io_latency.is_none(), "{disk:?}");
+
+    let page = http(&server, "/jmx?qry=Hadoop:service=DataNode,name=DataNodeInfo").await;
+    let answer: Value =
+        serde_json::from_str(&page[page.find('{').unwrap()..=page.rfind('}').unwrap()]).unwrap();
+    let text = |attribute: &str| -> Value {
+        serde_json::from_str(answer["beans"][0][attribute].as_str().unwrap()).unwrap()
+    };
+    let means = text("SendPacketDownstreamAvgInfo");
+    assert_eq!(means.as_object().unwrap().len(), 4, "{means}");
+    assert!(means["[10.0.0.4:9864]RollingAvgTime"].as_f64().unwrap() >= 1_000.0, "{means}");
+    assert_eq!(text("SlowDisks"), serde_json::json!([root.path().join("disk-2")]));
     server.shutdown().await;
 }

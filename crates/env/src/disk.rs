@@ -9,6 +9,7 @@
 //! else survives, and what was not synced may be there in part.
 
 use crate::pulse::Pulse;
+use base::Timestamp;
 use bytes::Bytes;
 use std::{io, path::Path, sync::Arc};
 
@@ -90,6 +91,14 @@ pub trait Disk: Send + Sync {
     fn length(&self, path: &Path) -> io::Result<u64> {
         self.open(path, OpenMode::Read)?.length()
     }
+    /// When a file was written last.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such file; `Unsupported` if this disk does not keep the time; or the system cannot ask for it.
+    fn modified(&self, path: &Path) -> io::Result<Timestamp> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Takes the lock that the file at `path` stands for, creating the file; `WouldBlock` when someone else
     /// has it. Lasts until the answer is dropped or the process ends. A disk that only one process can see
     /// may answer without looking.
@@ -105,6 +114,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// `path` does not exist, or its file system does not answer.
     fn space(&self, path: &Path) -> io::Result<Space>;
+    /// Whether the device below `path` takes long to go from one place to another; `None` if that is not known.
+    fn seeks(&self, path: &Path) -> Option<bool> {
+        let _ = path;
+        None
+    }
     /// Signs of life of the threads that carry out submitted writes; none where there are no such threads.
     fn pulses(&self) -> Vec<Arc<Pulse>> {
         Vec::new()

@@ -12,6 +12,7 @@ pub mod program;
 pub mod pulse;
 pub mod random;
 pub mod starvation;
+pub mod threads;
 
 pub use clock::{Clock, SystemClock};
 pub use descriptors::Descriptors;

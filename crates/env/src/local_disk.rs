@@ -2,11 +2,13 @@
 
 mod medium;
 mod page_cache;
+mod rotation;
 
 use crate::{
     disk::{Disk, File, FileKind, Lock, LockFile, OpenMode, Space, WriteDone},
     pulse::{self, Pulse, rest},
 };
+use base::Timestamp;
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use std::{
@@ -154,6 +156,12 @@ impl Disk for LocalDisk {
         Ok(fs::metadata(path)?.len())
     }
 
+    fn modified(&self, path: &Path) -> io::Result<Timestamp> {
+        let _rest = rest();
+        let since_1970 = fs::metadata(path)?.modified()?.duration_since(std::time::UNIX_EPOCH);
+        Ok(Timestamp::from_ms(since_1970.map_or(0, |time| time.as_millis() as u64)))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let _rest = rest();
         use rustix::fs::{FlockOperation, fcntl_lock, flock};
@@ -175,6 +183,11 @@ impl Disk for LocalDisk {
         let _rest = rest();
         let stat = rustix::fs::statvfs(path)?;
         Ok(Space { total_bytes: stat.f_blocks * stat.f_frsize, free_bytes: stat.f_bavail * stat.f_frsize })
+    }
+
+    fn seeks(&self, path: &Path) -> Option<bool> {
+        let _rest = rest();
+        rotation::seeks(path)
     }
 
     fn pulses(&self) -> Vec<Arc<Pulse>> {

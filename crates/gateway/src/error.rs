@@ -9,6 +9,7 @@ use base::FsError;
 use client::Error;
 use proto::exception;
 use serde_json::json;
+use web::origin::ForeignChange;
 
 pub type Result<T> = std::result::Result<T, Refusal>;
 
@@ -73,6 +74,12 @@ fn status_of(class: &str) -> StatusCode {
         | exception::UNSUPPORTED_OPERATION => StatusCode::BAD_REQUEST,
         // An IOException of any kind; and those of security.
         _ => StatusCode::FORBIDDEN,
+    }
+}
+
+impl From<ForeignChange> for Refusal {
+    fn from(error: ForeignChange) -> Self {
+        Self::unauthorized(error.to_string())
     }
 }
 

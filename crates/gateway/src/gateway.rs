@@ -3,13 +3,14 @@
 use crate::{
     change,
     error::{Refusal, Result},
+    fsck::{page as fsck_page, places::Places},
     identity::Identity,
     json, listing,
     operation::{Operation, Question, Transfer},
-    origin::{Origin, Origins},
     parameters::Parameters,
     path, question,
     servers::Servers,
+    shared::{Config, Role, Shared},
     target::{self, Excluded},
     transfer,
 };
@@ -19,60 +20,32 @@ use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
-    routing::any,
+    routing::{any, get},
 };
-use base::Proxies;
 use client::Location;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     runtime::Runtime,
     sync::{OwnedSemaphorePermit, Semaphore},
 };
-use web::{Pages, Peer};
+use web::{Pages, Peer, origin::Origin};
 
 /// Threads of a gateway. They wait for others most of the time.
 const THREADS: usize = 2;
 /// How long a transfer waits for another one to end.
 const PLACE_WAIT: Duration = Duration::from_secs(10);
+/// Clients' modes are taken as they are: they have their own umask.
+const NO_UMASK: &str = "000";
 /// Marks a request whose body is the file, where a server streams bytes itself; HttpFS's name.
 const DATA: &str = "data";
 /// The metadata server that sends a client to a data server.
 const SERVER: &str = "namenoderpcaddress";
-
-/// The kind of server in whose process the gateway runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A metadata server; `redirects`: those who read or write bytes are sent to data servers.
-    Metadata { redirects: bool },
-    /// A data server: it moves bytes only.
-    Data,
-}
-
-#[derive(Clone, Debug)]
-pub struct Config {
-    pub role: Role,
-    /// In this user's name the gateway asks which data servers there are.
-    pub operator: String,
-    pub origins: Origins,
-    /// Users who may act in the place of others (`doas`).
-    pub proxies: Proxies,
-    /// HTTP connections at once; further ones wait to be accepted.
-    pub connections_max: usize,
-    /// Files that are read or written at once; further requests are told to try again.
-    pub transfers_max: usize,
-}
 
 /// A gateway and its threads.
 pub struct Gateway {
     shared: Arc<Shared>,
     connections_max: usize,
     runtime: Option<Runtime>,
-}
-
-struct Shared {
-    config: Config,
-    servers: Servers,
-    places: Arc<Semaphore>,
 }
 
 impl Gateway {
@@ -87,10 +60,10 @@ impl Gateway {
             .enable_all()
             .build()?;
         let location = servers.first().cloned().map(|authority| Location { authority, servers });
-        let servers = Servers::new(location).map_err(io::Error::other)?;
+        let servers = Servers::new(location, NO_UMASK).map_err(io::Error::other)?;
         let places = Arc::new(Semaphore::new(config.transfers_max));
         let connections_max = config.connections_max;
-        let shared = Arc::new(Shared { config, servers, places });
+        let shared = Arc::new(Shared { config, servers, checks: Places::default(), places });
         Ok(Self { shared, connections_max, runtime: Some(runtime) })
     }
 
@@ -101,12 +74,14 @@ impl Gateway {
 
     /// The pages of the HTTP port.
     pub fn pages(&self) -> Pages {
-        let router = Router::new()
-            .route(path::PREFIX, any(handle))
-            .route("/webhdfs/{*rest}", any(handle))
-            .with_state(self.shared.clone());
+        let router = Router::new().route(path::PREFIX, any(handle)).route("/webhdfs/{*rest}", any(handle));
+        let router = match self.shared.config.role {
+            Role::Metadata { .. } => router.route(fsck_page::PATH, get(fsck_page::handle)),
+            Role::Data => router,
+        };
+        let router = router.with_state(self.shared.clone());
         let runtime = self.runtime.as_ref().map(|runtime| runtime.handle().clone());
-        Pages { router, runtime, connections_max: self.connections_max }
+        Pages { router, runtime, connections_max: self.connections_max, ..Pages::default() }
     }
 }
 
@@ -193,7 +168,7 @@ impl Shared {
         let named = asked.parameters.get(SERVER).filter(|_| is_data_server);
         let location = self.servers.location(named).await?;
         if asked.identity.is_proxy() {
-            self.check_proxy(&asked, &location).await?;
+            self.check_proxy(&asked.identity, asked.client, &location).await?;
         }
         if let Operation::Transfer(transfer) = operation {
             return self.transfer(asked, transfer, body, &location).await;
@@ -215,22 +190,6 @@ impl Shared {
             Operation::Change(change) => Ok(as_response(change::carry_out(&fs, &asked.path, change).await?)),
             Operation::Transfer(_) | Operation::Preflight => Err(Refusal::unsupported("answered above")),
         }
-    }
-
-    /// A user who acts for another may do so, by the rule that holds for RPC as well. From here on only the other one counts.
-    async fn check_proxy(&self, asked: &Asked, location: &Location) -> Result<()> {
-        let Identity { user, effective } = &asked.identity;
-        let allows =
-            |groups: Vec<Arc<str>>| self.config.proxies.allows(user, effective, || groups, asked.client.ip());
-        if allows(Vec::new()) {
-            return Ok(());
-        }
-        if !self.config.proxies.asks_for_groups(user) {
-            return Err(asked.identity.refuse());
-        }
-        let operator = self.servers.shared(location, &self.config.operator);
-        let groups = operator.groups_of(effective).await?.into_iter().map(Arc::from).collect();
-        if allows(groups) { Ok(()) } else { Err(asked.identity.refuse()) }
     }
 
     async fn transfer(

@@ -32,6 +32,27 @@ impl Identity {
         Ok(Self { user, effective })
     }
 
+    /// The users of a request of `hdfs fsck`, which names its user in `ugi`, before a comma and the user's groups. `user.name` counts more.
+    ///
+    /// # Errors
+    /// A name is none of Hadoop's users.
+    pub fn of_tool(parameters: &Parameters) -> Result<Self> {
+        let mut parameters = parameters.clone();
+        let ugi = parameters.get("ugi").and_then(|ugi| ugi.split(',').next()).map(str::to_owned);
+        if let Some(user) = ugi.filter(|_| parameters.get("user.name").is_none()) {
+            parameters.set("user.name", &user);
+        }
+        Self::of(&parameters)
+    }
+
+    /// The users as Hadoop writes them in its log.
+    pub fn in_hadoops_words(&self) -> String {
+        match self.is_proxy() {
+            true => format!("{} (auth:PROXY) via {} (auth:SIMPLE)", self.effective, self.user),
+            false => format!("{} (auth:SIMPLE)", self.user),
+        }
+    }
+
     /// Whether a user acts in the place of another one.
     pub fn is_proxy(&self) -> bool {
         self.user != self.effective
@@ -70,6 +91,17 @@ mod tests {
 
     fn of(query: &str) -> Result<Identity> {
         Identity::of(&Parameters::parse(query).unwrap())
+    }
+
+    #[test]
+    fn the_tool_s_own_name_for_a_user_counts_where_there_is_no_other() {
+        let of = |query: &str| Identity::of_tool(&Parameters::parse(query).unwrap());
+        assert_eq!(of("ugi=ann,staff&path=/").unwrap().effective, "ann");
+        assert_eq!(of("ugi=ann&user.name=bob").unwrap().effective, "bob");
+        assert_eq!(of("path=/").unwrap().in_hadoops_words(), "dr.who (auth:SIMPLE)");
+        let proxy = of("ugi=knox&doas=ann").unwrap();
+        assert_eq!(proxy.in_hadoops_words(), "ann (auth:PROXY) via knox (auth:SIMPLE)");
+        assert_eq!(of("ugi=a/b").unwrap_err().status.as_u16(), 400);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `LISTSTATUS`: a directory of any size, page by page.
 
-use crate::{answers::status::file_status, body, error::Result, question::page};
+use crate::{answers::status::file_status, error::Result, question::page};
 use axum::body::Body;
 use bytes::Bytes;
 use client::FileSystem;
@@ -12,7 +12,7 @@ use proto::hdfs::DirectoryListingProto;
 /// There is no such directory, or this user may not read it; or the file system does not answer.
 pub async fn list(fs: FileSystem, path: String) -> Result<Body> {
     let first = page(&fs, &path, Bytes::new()).await?;
-    let (sender, body) = body::pieces(None);
+    let (sender, body) = web::body::pieces(None);
     drop(tokio::spawn(async move {
         let mut text = String::from("{\"FileStatuses\":{\"FileStatus\":[\n");
         let mut listed = 0_usize;

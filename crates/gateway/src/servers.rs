@@ -25,12 +25,13 @@ struct Kept {
 }
 
 impl Servers {
+    /// `umask`: the bits that are taken away from the modes of what is made, as three octal digits.
+    ///
     /// # Errors
     /// This process runs as a user who has no name.
-    pub fn new(location: Option<Location>) -> client::Result<Self> {
+    pub fn new(location: Option<Location>, umask: &str) -> client::Result<Self> {
         let mut config = Config::new();
-        // Clients' modes are taken as they are: they have their own umask.
-        config.set("fs.permissions.umask-mode", "000");
+        config.set("fs.permissions.umask-mode", umask);
         config.set("dfs.client.failover.max.attempts", ATTEMPTS_MAX);
         let settings = Settings::new(&config)?;
         Ok(Self { settings, location: Mutex::new(location), by_user: Mutex::default() })
@@ -87,8 +88,12 @@ impl Servers {
     }
 }
 
-/// A server may have another name here than where the request was made.
+/// A server may have another name here than where the request was made, but not another port: a stranger's names are not even looked up.
 async fn find_by_address(servers: &[String], named: &str) -> Option<usize> {
+    let (_, port) = named.rsplit_once(':')?;
+    if !servers.iter().any(|server| server.rsplit_once(':').is_some_and(|(_, known)| known == port)) {
+        return None;
+    }
     let addresses = resolve(named).await;
     for (at, server) in servers.iter().enumerate() {
         if resolve(server).await.iter().any(|address| addresses.contains(address)) {
@@ -111,7 +116,7 @@ mod tests {
             authority: "127.0.0.1:8020".into(),
             servers: vec!["127.0.0.1:8020".into(), "127.0.0.2:8020".into()],
         };
-        Servers::new(Some(location)).unwrap()
+        Servers::new(Some(location), "000").unwrap()
     }
 
     #[tokio::test]
@@ -119,7 +124,7 @@ mod tests {
         let servers = servers();
         assert_eq!(servers.location(Some("127.0.0.2:8020")).await.unwrap().servers[0], "127.0.0.2:8020");
         assert_eq!(servers.location(None).await.unwrap().servers[0], "127.0.0.1:8020");
-        for named in ["127.0.0.1:22", "127.0.0.3:8020", "nonsense", ""] {
+        for named in ["127.0.0.1:22", "127.0.0.2:9870", "localhost:22", "127.0.0.3:8020", "nonsense", ""] {
             assert_eq!(servers.location(Some(named)).await.unwrap_err().status.as_u16(), 400, "{named}");
         }
     }

@@ -78,7 +78,7 @@ async fn open(
     let count = length.unwrap_or(u64::MAX).min(reader.length() - offset);
     // A file whose bytes are lost is refused with its reason, instead of an answer that breaks off at once.
     let first = if count > 0 { next(&mut reader, count).await? } else { Bytes::new() };
-    let (sender, body) = body::pieces(Some(count));
+    let (sender, body) = web::body::pieces(Some(count));
     drop(tokio::spawn(async move {
         let _place = place;
         let mut left = count - first.len() as u64;

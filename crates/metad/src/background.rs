@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(20);
 const CHRONICLE_PERIOD_TICKS: u64 = 50;
 /// How often the group is told how many data servers reach this member: within a tenth of a second.
 const DATA_SERVERS_PERIOD_TICKS: u64 = 5;
-/// How often the notes of requests that have ended a server are looked at.
+/// How often the notes of requests that have ended a server are looked at, and the one of clients that watch.
 const FATAL_PERIOD_TICKS: u64 = 25;
 
 /// Runs on a thread of its own until `stop`.
@@ -46,6 +46,7 @@ pub fn run(core: &Arc<Core>, stop: &AtomicBool) {
         partition.chronicle.save(&core.env, &core.config.name_directory);
         if tick.is_multiple_of(FATAL_PERIOD_TICKS) {
             core.fatal.look();
+            partition.member.note_watchers(&core.config.name_directory);
         }
         if tick.is_multiple_of(CHRONICLE_PERIOD_TICKS) {
             takeovers::ask_around(partition);

@@ -363,6 +363,21 @@ fn keep_evidence(partition: &Arc<Partition>) {
     }
 }
 
+/// The tree as it is now, with nothing in it that has not committed: for a copy that leaves this server.
+///
+/// # Errors
+/// The reason why it could not be taken: this member stops, or begins to lead.
+pub fn committed_tree(partition: &Arc<Partition>) -> Result<FrozenTree, String> {
+    if partition.member.is_serving() {
+        return freeze(partition).map(|(frozen, _)| frozen);
+    }
+    let frozen = partition.tree().namespace.freeze();
+    match frozen.applied().sn > partition.commit.committed() {
+        true => Err("this member has begun to lead; ask again".into()),
+        false => Ok(frozen),
+    }
+}
+
 /// The tree at a place of the log that has committed.
 fn freeze(partition: &Arc<Partition>) -> Result<(FrozenTree, LogPoint), String> {
     let slot = Arc::new(Mutex::new(None));

@@ -3,6 +3,7 @@
 //! [`serving::CommitQueue`] decides; here it is shared by threads. What one commit releases is called in one go, outside
 //! the lock.
 
+use crate::partition::tree_lock;
 use base::{Epoch, Sn, directory_log::Dix};
 use parking_lot::Mutex;
 use serving::{CommitQueue, Log, Until, Waits};
@@ -87,6 +88,7 @@ impl CommitWatch {
 
     /// Calls `release` once everything up to `until` is certain: at once when it is.
     pub fn when(&self, until: Until, release: impl FnOnce(Result<(), &str>) + Send + 'static) {
+        tree_lock::must_be_free();
         let waits = self.queue.lock().wait(until, Box::new(release));
         match waits {
             Waits::Kept => {}
@@ -110,6 +112,7 @@ impl CommitWatch {
     }
 
     fn advance_log(&self, log: Log, sn: Sn) {
+        tree_lock::must_be_free();
         let released = {
             let mut queue = self.queue.lock();
             let released = queue.advance(log, sn);
@@ -124,6 +127,7 @@ impl CommitWatch {
     /// Fails all that waits, because this member leads no more in `epoch`: those entries may commit or not, and another
     /// member will know. Until [`CommitWatch::resume`] nothing may wait here.
     pub fn suspend(&self, epoch: Epoch, reason: &str) {
+        tree_lock::must_be_free();
         let released = self.queue.lock().suspend(epoch, reason);
         released.into_iter().for_each(|release| release(Err(reason)));
     }
@@ -135,6 +139,7 @@ impl CommitWatch {
 
     /// The journal refuses: all that wait are told, and all that come.
     pub fn fail(&self, reason: &str) {
+        tree_lock::must_be_free();
         let released = self.queue.lock().fail(reason);
         released.into_iter().for_each(|release| release(Err(reason)));
     }

@@ -216,10 +216,17 @@ pub struct CallLimits {
     pub frame_bytes_max: usize,
     /// Requests of all connections together.
     pub request_bytes_max: usize,
+    /// Events of one answer to a client that watches the namespace; the last entry's are told whole.
+    pub events_max: usize,
 }
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self { write_count_max: 100_000, frame_bytes_max: 128 << 20, request_bytes_max: 512 << 20 }
+        Self {
+            write_count_max: 100_000,
+            frame_bytes_max: 128 << 20,
+            request_bytes_max: 512 << 20,
+            events_max: 1_000,
+        }
     }
 }

@@ -6,6 +6,8 @@
 mod activity;
 mod fs_namesystem;
 mod name_node_info;
+mod slow;
+mod startup;
 
 use crate::{admin_protocol::show, core::Core};
 use ::blocks::{DataServer, ServerFilter, Stats};
@@ -14,50 +16,71 @@ use group::Role;
 use measures::MethodFigures;
 use namespace::Counts;
 use serde_json::Value;
-use std::sync::Arc;
-use web::jmx::{Bean, BeanSource, process_beans};
+use std::{cell::OnceCell, sync::Arc};
+use web::jmx::{BeanSource, Beans, put_process_beans};
 
 /// The service that these beans are of.
 const SERVICE: &str = "NameNode";
 
-/// One look at the server, from which all beans are made.
+/// One look at the server, from which all beans are made. A fact that no bean needs is not looked up.
 struct Look<'a> {
     core: &'a Core,
-    stats: Stats,
-    counts: Counts,
-    servers: Vec<Arc<DataServer>>,
-    methods: Vec<MethodFigures>,
-    process: ProcessFacts,
+    of_blocks: OnceCell<(Stats, Vec<Arc<DataServer>>)>,
+    counts: OnceCell<Counts>,
+    methods: OnceCell<Vec<MethodFigures>>,
+    process: OnceCell<ProcessFacts>,
+    safe_mode: OnceCell<Option<String>>,
     /// The port of the RPC door, which stands in the names of some beans.
     port: u16,
-    is_active: bool,
-    /// Why the server is in safe mode.
-    safe_mode: Option<String>,
 }
 
 impl<'a> Look<'a> {
     fn new(core: &'a Core) -> Self {
-        let partition = &core.partition;
-        let counts = partition.tree().namespace.counts();
-        let (stats, servers) = {
-            let blocks = partition.blocks.lock();
-            (blocks.stats(), blocks.servers(ServerFilter::All))
-        };
         Self {
             core,
-            stats,
-            counts,
-            servers,
-            methods: core.calls.methods(),
-            process: ProcessFacts::now(),
+            of_blocks: OnceCell::new(),
+            counts: OnceCell::new(),
+            methods: OnceCell::new(),
+            process: OnceCell::new(),
+            safe_mode: OnceCell::new(),
             port: core.rpc_address.get().unwrap_or(&core.config.rpc_address).port(),
-            is_active: matches!(partition.member.status().role, Role::Serving { .. }),
-            safe_mode: show::safe_mode(partition),
         }
     }
 
+    fn of_blocks(&self) -> &(Stats, Vec<Arc<DataServer>>) {
+        self.of_blocks.get_or_init(|| {
+            let blocks = self.core.partition.blocks.lock();
+            (blocks.stats(), blocks.servers(ServerFilter::All))
+        })
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.of_blocks().0
+    }
+
+    fn servers(&self) -> &[Arc<DataServer>] {
+        &self.of_blocks().1
+    }
+
+    fn counts(&self) -> &Counts {
+        self.counts.get_or_init(|| self.core.partition.tree().namespace.counts())
+    }
+
+    fn methods(&self) -> &[MethodFigures] {
+        self.methods.get_or_init(|| self.core.calls.methods())
+    }
+
+    fn process(&self) -> &ProcessFacts {
+        self.process.get_or_init(ProcessFacts::now)
+    }
+
+    /// Why the server is in safe mode.
+    fn safe_mode(&self) -> Option<&str> {
+        self.safe_mode.get_or_init(|| show::safe_mode(&self.core.partition)).as_deref()
+    }
+
     fn state(&self) -> &'static str {
-        if self.is_active { "active" } else { "standby" }
+        if is_active(self.core) { "active" } else { "standby" }
     }
 
     fn name(&self, of: &str) -> String {
@@ -65,18 +88,28 @@ impl<'a> Look<'a> {
     }
 }
 
-pub fn source(core: &Arc<Core>) -> BeanSource {
-    let core = core.clone();
-    Arc::new(move || beans(&core))
+/// Whether this member leads its group and answers clients.
+pub fn is_active(core: &Core) -> bool {
+    matches!(core.partition.member.status().role, Role::Serving { .. })
 }
 
-fn beans(core: &Core) -> Vec<Bean> {
+/// The answer of `/startupProgress`.
+pub fn start(core: &Core) -> Value {
+    startup::page(core)
+}
+
+pub fn source(core: &Arc<Core>) -> BeanSource {
+    let core = core.clone();
+    Arc::new(move |beans| put_beans(&core, beans))
+}
+
+fn put_beans(core: &Core, beans: &mut Beans<'_>) {
     let look = Look::new(core);
-    let mut beans = process_beans(SERVICE, &look.process);
-    beans.extend(name_node_info::beans(&look));
-    beans.extend(fs_namesystem::beans(&look));
-    beans.extend(activity::beans(&look));
-    beans
+    put_process_beans(beans, SERVICE, || look.process().clone());
+    name_node_info::put(&look, beans);
+    fs_namesystem::put(&look, beans);
+    activity::put(&look, beans);
+    startup::put(&look, beans);
 }
 
 /// The attributes of both objects.

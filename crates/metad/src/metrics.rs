@@ -3,7 +3,7 @@
 mod groups;
 mod measured;
 
-use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, jmx, partition::Partition};
+use crate::{admin_protocol, core::Core, doors::Doors, ended::Ended, forward, partition::Partition};
 use ::blocks::Stats;
 use base::Level;
 use group::{Role, Status};
@@ -17,7 +17,7 @@ use std::{
     },
 };
 use web::{
-    Health, Web,
+    FurtherFacts, Health, Web,
     prometheus_client::{
         collector::Collector,
         encoding::{DescriptorEncoder, EncodeMetric},
@@ -31,19 +31,19 @@ pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
     registry.register_collector(Box::new(Numbers { core: core.clone() }));
     let asked = core.clone();
     let mut pages = core.config.pages.clone();
-    pages.router = pages.router.merge(web::jmx::jmx(jmx::source(core)));
+    crate::pages::put(core, &mut pages);
     Web::bind_with(address, Arc::new(registry), Arc::new(move || health(&asked)), pages).await
 }
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.
-fn health(core: &Core) -> Health {
+pub(crate) fn health(core: &Arc<Core>) -> Health {
     let partition = &core.partition;
     let threads = core.threads.verdict(core.moment());
     if let Err(reason) = threads {
         // Without a look at anything else: a thread that hangs may hold its lock.
         let details = [("role", "metadata".to_owned()), ("threads", reason.clone()), ("reason", reason)];
         let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        return Health { ok: false, state: "failed".to_owned(), details, not_ready: None };
+        return Health { ok: false, state: "failed".to_owned(), details, ..Health::default() };
     }
     let stats = partition.blocks.lock().stats();
     let safe_mode = admin_protocol::show::safe_mode(partition);
@@ -105,7 +105,10 @@ fn health(core: &Core) -> Health {
     if let Some(reason) = &failure {
         details.insert("reason".to_owned(), reason.clone());
     }
-    Health { ok: failure.is_none(), state: state.to_owned(), details, not_ready }
+    let asked = core.clone();
+    let judged = move || serde_json::to_value(admin_protocol::facts::judged(&asked)).unwrap_or_default();
+    let cluster = Some(FurtherFacts(Arc::new(judged)));
+    Health { ok: failure.is_none(), state: state.to_owned(), details, not_ready, cluster }
 }
 
 /// Why a change that a client sends here would not be carried out now.
@@ -262,8 +265,8 @@ impl Collector for Numbers {
                 "Blocks with enough replicas, all of them on one rack though there are others",
                 stats.misplaced,
             ),
-            ("clover_blocks_corrupt", "Blocks whose replicas are all damaged", stats.corrupt),
-            ("clover_blocks_missing", "Blocks without a replica", stats.missing),
+            ("clover_blocks_corrupt", "Blocks with a damaged replica", stats.corrupt),
+            ("clover_blocks_missing", "Blocks without a good replica on a live data server", stats.missing),
             (
                 "clover_deletions_held",
                 "1 while no unknown replica is deleted because of an unclean election",
@@ -328,6 +331,7 @@ impl Collector for Numbers {
         self.encode_groups(&mut encoder)?;
         self.encode_calls(&mut encoder)?;
         self.encode_load(&mut encoder)?;
+        self.encode_conditions(&mut encoder)?;
         measured::put(&self.core, &mut encoder)?;
         web::put_process(&mut encoder, env!("CARGO_PKG_VERSION"))
     }
@@ -532,6 +536,21 @@ impl Numbers {
                     ),
                 ],
             )?;
+        }
+        Ok(())
+    }
+
+    /// The conditions of the cluster, each with 1 while it holds and 0 otherwise, so that an alert on it can end.
+    fn encode_conditions(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let judged = admin_protocol::facts::judged(&self.core);
+        let help = "1 while a condition of the cluster holds, as this member sees it";
+        let mut family = encoder.encode_descriptor("clover_condition", help, None, MetricType::Gauge)?;
+        for code in verdict::Code::ALL {
+            for severity in code.severities() {
+                let holds = ConstGauge::new(i64::from(judged.has(*code, *severity)));
+                let labels = [("code", code.as_str()), ("severity", severity.as_str())];
+                holds.encode(family.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }

@@ -22,17 +22,19 @@ use crate::{
     peers::Secret,
     repair::{self, Means, Outcome},
     settle::Unsettled,
+    start::{ImageRead, Start},
     watch::Threads,
+    watchers,
 };
 use ::blocks::BlockMap;
 use base::{EntryKind, GroupId, GroupView, MemberLife, MemberStore};
 use coord::{Coordinator, MemberRecord};
 use env::Env;
 use group::{Restored, StateDigest};
-use journal::{MemberState, Recovery};
+use journal::{Checkpoint, MemberState, Recovery};
 use namespace::Namespace;
 use parking_lot::Mutex;
-use serving::settle;
+use serving::{RecentEvents, settle};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -140,8 +142,8 @@ pub fn recover(
     let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
     let mut is_repaired = false;
-    let (namespace, journal, recovered, digests) = loop {
-        let damage = match read_back(recovery, seed, &config, &cluster) {
+    let (namespace, journal, recovered, digests, mut start, events) = loop {
+        let damage = match read_back(recovery, seed, &env, began, &config, &cluster, &layout.store) {
             Err(damage @ journal::RecoverError::Damaged { .. }) => damage,
             read => break read?,
         };
@@ -172,6 +174,7 @@ pub fn recover(
     let unsettled = Arc::new(Unsettled::new(blocks.clone()));
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
+    start.loaded = env.clock.moment();
     let fatal = Fatal::open(&env, &config.name_directory, me.member);
     let threads = Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone()));
     let queue = Arc::new(Queue::default());
@@ -198,6 +201,9 @@ pub fn recover(
         fatal: fatal.clone(),
         threads: threads.clone(),
     });
+    if events.is_some() {
+        member.go_on_watched();
+    }
     tracing::info!(
         member = %me.member,
         replayed = recovered.replayed,
@@ -219,6 +225,8 @@ pub fn recover(
         commit,
         queue,
         member,
+        start,
+        events,
     };
     let partition = Arc::new(Partition::new(parts, secret.as_ref()));
     let core = core::Parts { env, config, cluster, secret, partition, fatal, threads, answer };
@@ -226,17 +234,33 @@ pub fn recover(
     Ok(Recovered { core, life: MemberLife { store: me, boot }, member_count, records })
 }
 
-/// The namespace as the store has it: image first, then the journal behind it.
+/// A namespace that was read back, its journal, what was found there, the digests in it, how it went, and the events, if a client watches.
+type ReadBack =
+    (Namespace, journal::Journal, journal::Recovered, Vec<StateDigest>, Start, Option<RecentEvents>);
+
+/// The namespace as the store has it: image first, then the journal behind it. The start of the server began at `began`.
 fn read_back(
     mut recovery: Recovery,
     seed: u64,
+    env: &Env,
+    began: base::Moment,
     config: &MetaConfig,
     cluster: &Cluster,
-) -> Result<(Namespace, journal::Journal, journal::Recovered, Vec<StateDigest>), journal::RecoverError> {
+    store: &Path,
+) -> Result<ReadBack, journal::RecoverError> {
+    let image_began = env.clock.moment();
+    let mut image_bytes = 0;
     let image = recovery.load_image(|reader| {
-        let size = reader.file_bytes();
-        image_reading::read(seed, reader, size)
+        image_bytes = reader.file_bytes();
+        image_reading::read(seed, reader, image_bytes)
     })?;
+    let image_read = image.as_ref().map(|(at, namespace)| {
+        let counts = namespace.counts();
+        let checkpoints = &recovery.state().checkpoints;
+        let its_name = checkpoints.iter().find(|checkpoint| checkpoint.at == *at).map(Checkpoint::file_name);
+        let file = store.join(journal::store::IMAGES).join(its_name.unwrap_or_default());
+        ImageRead { file, bytes: image_bytes, inodes: counts.files + counts.directories }
+    });
     let mut namespace = match image {
         Some((at, namespace)) => {
             tracing::info!(%at, files = namespace.counts().files, "image read");
@@ -251,11 +275,14 @@ fn read_back(
                 .beginning_at(cluster.first_level)
         }
     };
+    let journal_began = env.clock.moment();
     let mut digests = Vec::new();
     // A long walk of a thread that is watched is a sign of its life.
     namespace.tell_visits(env::pulse::step);
+    let is_watched = watchers::were_there(&*env.disk, &config.name_directory);
+    let mut events = is_watched.then(|| RecentEvents::after(namespace.applied().sn));
     let (journal, recovered) = recovery.replay(|entry| {
-        serving::apply_entry(&mut namespace, &entry)?;
+        serving::apply_entry_telling(&mut namespace, &entry, &mut events)?;
         if entry.kind == EntryKind::Checkpoint {
             digests.push(serving::digest_of(&namespace));
         }
@@ -264,7 +291,17 @@ fn read_back(
     for finding in &recovered.findings {
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }
-    Ok((namespace, journal, recovered, digests))
+    let start = Start {
+        began,
+        image_began,
+        image: image_read,
+        journal_began,
+        journal: store.join(journal::store::LOG),
+        images: store.join(journal::store::IMAGES),
+        replayed: recovered.replayed,
+        loaded: env.clock.moment(),
+    };
+    Ok((namespace, journal, recovered, digests, start, events))
 }
 
 /// Whether a store that was put aside because its state differed is still kept.

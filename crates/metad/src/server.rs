@@ -9,6 +9,7 @@ use crate::{
     ended::Ended,
     member::GroupMember,
     older_answers,
+    outlook::Outlook,
     peers::{Identity, Peers},
     post,
     protocols::{self, Protocols},
@@ -366,6 +367,11 @@ impl MetaServer {
 
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.web.as_ref().map(web::Web::local_addr)
+    }
+
+    /// For those who look at this server from outside for as long as it runs.
+    pub fn outlook(&self) -> Outlook {
+        Outlook(Arc::downgrade(&self.core))
     }
 
     pub fn cluster(&self) -> &crate::Cluster {

@@ -68,7 +68,7 @@ fn health(waiting: &Waiting) -> Health {
         ("cluster".to_owned(), waiting.cluster_id.clone()),
         ("reason".to_owned(), waiting.reason.clone()),
     ]);
-    Health { ok: false, state: "waiting".to_owned(), details, not_ready: None }
+    Health { ok: false, state: "waiting".to_owned(), details, ..Health::default() }
 }
 
 struct Room {

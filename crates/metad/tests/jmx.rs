@@ -1,13 +1,16 @@
 //! `/jmx` shows the beans that a NameNode shows, under the same names and with the same types.
 
 mod cluster;
+#[path = "../../../tests/recorded/jmx.rs"]
+mod jmx_record;
 
 use cluster::{Plan, page};
+use jmx_record::{hadoops, kind_of};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The attributes that Clover leaves out, by bean, because they describe no part of it: a heap with generations, class paths, edits that are read
-/// from JournalNodes, delegation tokens, erasure coding, caches; or because Clover does not measure them: bytes of each port, bytes of a directory.
+/// from JournalNodes, delegation tokens, erasure coding, caches; or because Clover does not measure them: bytes of a directory.
 const LEFT_OUT: &[(&str, &[&str])] = &[
     (
         "java.lang:type=Runtime",
@@ -32,9 +35,6 @@ const LEFT_OUT: &[(&str, &[&str])] = &[
             "NumActiveClients",
             "NumTimedOutPendingReconstructions",
             "ReadLockLongHoldCount",
-            "TransactionsSinceLastCheckpoint",
-            "TransactionsSinceLastLogRoll",
-            "LastCheckpointTime",
             "WriteLockLongHoldCount",
         ],
     ),
@@ -47,33 +47,6 @@ const IN_PART: [&str; 3] = [
     "Hadoop:service=NameNode,name=RpcActivityForPort*",
     "Hadoop:service=NameNode,name=RpcDetailedActivityForPort*",
 ];
-
-type Beans = BTreeMap<String, BTreeMap<String, &'static str>>;
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "real",
-        Value::Number(_) => "integer",
-        Value::String(_) => "text",
-        Value::Array(_) => "list",
-        Value::Object(_) => "object",
-    }
-}
-
-/// The beans of a NameNode and of its Java, as a Hadoop 3.5.0 has shown them.
-fn hadoops() -> Beans {
-    let recorded = include_str!("../../../tests/recorded/jmx-3.5.0.tsv");
-    let mut beans = Beans::new();
-    for line in recorded.lines().filter(|line| !line.starts_with('#') && !line.contains("DataNode,")) {
-        let [bean, attribute, kind] = line.split('\t').collect::<Vec<_>>().try_into().expect("three columns");
-        let kinds = ["null", "boolean", "real", "integer", "text", "list", "object"];
-        let kind = kinds.into_iter().find(|it| *it == kind).expect("it is one of these");
-        beans.entry(bean.to_owned()).or_default().insert(attribute.to_owned(), kind);
-    }
-    beans
-}
 
 fn shown(answer: &str) -> Vec<Value> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -93,11 +66,11 @@ async fn the_beans_of_a_name_node_have_hadoops_names_and_types() {
     let beans = shown(&page(pages, "/jmx").await.unwrap());
 
     let port = format!("ForPort{}", rpc.port());
-    let expected = hadoops();
+    let expected = hadoops(|bean| !bean.contains("DataNode,"));
     let mut seen = BTreeSet::new();
     for bean in &beans {
         let name = bean["name"].as_str().unwrap().replace(&port, "ForPort*");
-        let known = expected.get(&name).unwrap_or_else(|| panic!("Hadoop has no bean {name}"));
+        let known = expected.get(&*name).unwrap_or_else(|| panic!("Hadoop has no bean {name}"));
         let attributes = bean
             .as_object()
             .unwrap()
@@ -105,20 +78,21 @@ async fn the_beans_of_a_name_node_have_hadoops_names_and_types() {
             .filter(|(key, _)| !["name", "modelerType"].contains(&key.as_str()));
         let mut own = BTreeSet::new();
         for (attribute, value) in attributes {
-            let kind = known.get(attribute).unwrap_or_else(|| panic!("{name} has no {attribute} in Hadoop"));
-            assert_eq!(type_of(value), *kind, "{name} {attribute}: {value}");
+            let kind = known
+                .get(attribute.as_str())
+                .unwrap_or_else(|| panic!("{name} has no {attribute} in Hadoop"));
+            assert_eq!(kind_of(value), *kind, "{name} {attribute}: {value}");
             own.insert(attribute.as_str());
         }
         if !IN_PART.contains(&&*name) {
             let left_out =
                 LEFT_OUT.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, left_out)| left_out);
-            let lacks: Vec<_> =
-                known.keys().filter(|it| !own.contains(it.as_str())).map(String::as_str).collect();
+            let lacks: Vec<_> = known.keys().copied().filter(|it| !own.contains(it)).collect();
             assert_eq!(lacks, sorted(left_out), "{name}");
         }
         seen.insert(name);
     }
-    let all: BTreeSet<String> = expected.into_keys().collect();
+    let all: BTreeSet<String> = expected.into_keys().map(str::to_owned).collect();
     assert_eq!(seen, all);
     cluster.stop(1).await;
 }

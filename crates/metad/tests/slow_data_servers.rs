@@ -5,6 +5,7 @@ mod cluster;
 use cluster::{
     Cluster, Plan, SUPERUSER,
     files::{HOLDER, add_block_request, complete_request, create_request, located, replica},
+    page,
     spoken::{self, STORAGE},
 };
 use proto::{
@@ -15,6 +16,7 @@ use proto::{
     protocol,
 };
 use rpc::{Client, ClientOptions};
+use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 
 struct Spoken {
@@ -74,6 +76,7 @@ impl Story {
     async fn start(avoids: bool) -> Self {
         let mut cluster = Plan::alone().made();
         cluster.adjust(move |_, config| {
+            config.http_address = Some("127.0.0.1:0".parse().unwrap());
             (config.blocks.exclude_slow, config.blocks.read_slow_last) = (avoids, avoids);
         });
         cluster.restart(1).await;
@@ -111,6 +114,19 @@ impl Story {
         let told: p::GetSlowDatanodeReportResponseProto =
             client.call("getSlowDatanodeReport", &request).await.unwrap();
         told.datanode_info_proto.into_iter().map(|server| server.id.datanode_uuid).collect()
+    }
+
+    /// The slow servers and disks as `/jmx` has them.
+    async fn slow_in_beans(&self) -> (Value, Value) {
+        let pages = self.cluster.server(1).http_address().unwrap();
+        let answer = page(pages, "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus").await.unwrap();
+        let json = &answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()];
+        let answer: Value = serde_json::from_str(json).unwrap();
+        let of = |attribute: &str| match &answer["beans"][0][attribute] {
+            Value::String(text) => serde_json::from_str(text).unwrap(),
+            other => other.clone(),
+        };
+        (of("SlowPeersReport"), of("SlowDisksReport"))
     }
 
     async fn stop(mut self) {
@@ -153,6 +169,7 @@ async fn a_slow_data_server_is_told_gets_no_new_blocks_and_is_read_last() {
 async fn slow_servers_and_disks_are_told_where_nothing_is_to_follow() {
     let story = Story::start(false).await;
     let [one, _] = &story.servers;
+    assert_eq!(story.slow_in_beans().await, (Value::Null, Value::Null));
     let disk = d::SlowDiskReportProto {
         base_path: Some("/data/1".into()),
         mean_read_io_latency: Some(91.0),
@@ -167,6 +184,21 @@ async fn slow_servers_and_disks_are_told_where_nothing_is_to_follow() {
         (&*disk.uuid, &*disk.path, disk.read_ms, disk.write_ms),
         ("uuid-2", "/data/1", Some(91.0), None)
     );
+    let (peers, disks) = story.slow_in_beans().await;
+    let reporter = format!("127.0.0.2:{}", one.registration.datanode_id.ipc_port);
+    let expected = json!([{
+        "SlowNode": "127.0.0.3:9864",
+        "SlowPeerLatencyWithReportingNodes": [{
+            "ReportingNode": reporter,
+            "ReportedLatency": 80.5,
+            "MedianLatency": 0.0,
+            "MadLatency": 0.0,
+            "UpperLimitLatency": 0.0,
+        }],
+    }]);
+    assert_eq!(peers, expected);
+    let expected = json!([{ "SlowDiskID": format!("{reporter}:/data/1"), "Latencies": { "READ": 91.0 } }]);
+    assert_eq!(disks, expected);
     let mut chosen = std::collections::BTreeSet::new();
     for number in 0..60 {
         chosen.extend(story.place(&format!("/new-{number}"), 1).await.0);

@@ -128,6 +128,10 @@ impl FrozenTree {
         self.tree.digest()
     }
 
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// Hands out the image piece by piece. Equal trees give equal bytes on every member.
     ///
     /// # Errors

@@ -102,6 +102,9 @@ privileged! {
     // Clover's own.
     OrderDataServer = "orderDataServer";
     GetDataServerOrders = "getDataServerOrders";
+
+    // Questions of fsck about replicas, under the name that Hadoop's refusal tells.
+    GetReplicas = "fsck";
 }
 
 impl Privileged {

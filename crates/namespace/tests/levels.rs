@@ -3,8 +3,8 @@
 mod common;
 
 use base::{FsResult, Level, TxId};
-use common::{World, image_of};
-use namespace::{Edit, ImageError, Namespace, Planned, ops::raise_level};
+use common::{World, bytes_of, image_of, read_image};
+use namespace::{Edit, ImageError, Planned, ops::raise_level};
 
 fn raise(world: &mut World, level: Level) -> FsResult<Option<Edit>> {
     let planned = world.plan(|ns, ctx| raise_level::plan(ns, ctx, level))?;
@@ -12,16 +12,6 @@ fn raise(world: &mut World, level: Level) -> FsResult<Option<Edit>> {
     let edit: Edit = edit.into();
     world.apply(edit.clone());
     Ok(Some(edit))
-}
-
-fn bytes_of(edit: &Edit) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    edit.encode(&mut bytes);
-    bytes
-}
-
-fn read(bytes: &[u8]) -> Result<Namespace, ImageError> {
-    Namespace::read_image(7, &mut &bytes[..], bytes.len() as u64)
 }
 
 #[test]
@@ -43,7 +33,7 @@ fn a_level_is_raised_once_and_is_the_same_after_a_start_from_an_image() -> FsRes
 
     world.restart_from_image();
     assert_eq!(world.ns.group_level(), &raised);
-    let at_first = read(&image).unwrap_or_else(|error| panic!("{error}"));
+    let at_first = read_image(&image).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(at_first.group_level().level, Level::FIRST, "an image of before says nothing of levels");
     Ok(())
 }
@@ -54,7 +44,7 @@ fn a_group_may_begin_at_a_level() {
     let first = image_of(&world.ns.freeze());
     let born = world.ns.beginning_at(Level::NEWEST);
     let image = image_of(&born.freeze());
-    let ns = read(&image).unwrap_or_else(|error| panic!("{error}"));
+    let ns = read_image(&image).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((ns.group_level().level, ns.group_level().since), (Level::NEWEST, TxId::default()));
     assert_eq!(ns.digest(), born.digest());
     assert!(image.len() > first.len());
@@ -70,7 +60,7 @@ fn a_level_of_a_later_release_is_refused_with_that_release() {
     let mut later = image.clone();
     later[at + 2] = 77;
     later[at + 4..at + 9].copy_from_slice(b"8.1.0");
-    match read(&later).map(drop) {
+    match read_image(&later).map(drop) {
         Err(ImageError::Level(unknown)) => {
             assert_eq!((unknown.level, &*unknown.release), (Level(77), "8.1.0"));
         }
@@ -79,7 +69,7 @@ fn a_level_of_a_later_release_is_refused_with_that_release() {
     for (offset, byte) in [(1, 2), (2, 1), (3, 33), (4, b'\n')] {
         let mut bad = image.clone();
         bad[at + offset] = byte;
-        assert!(matches!(read(&bad).map(drop), Err(ImageError::Malformed { .. })), "byte {offset}");
+        assert!(matches!(read_image(&bad).map(drop), Err(ImageError::Malformed { .. })), "byte {offset}");
     }
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use base::{CallOrigin, ClientId, CopyOfCall, Level, Sn};
-use common::World;
+use common::{World, bytes_of};
 use namespace::{
     Edit, Planned, RetryLookup,
     older_calls::{self, Noted, OlderCalls, Table},
@@ -28,12 +28,6 @@ fn note(world: &World, origin: CallOrigin) -> Option<Edit> {
 
 fn noted(retry_count: u32, repeats: u32) -> RetryLookup {
     RetryLookup::Noted(CopyOfCall { retry_count, repeats })
-}
-
-fn bytes_of(edit: &Edit) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    edit.encode(&mut bytes);
-    bytes
 }
 
 #[test]

@@ -3,9 +3,9 @@
 mod common;
 
 use base::{Caller, FsError, FsResult, GroupId, Level, Timestamp};
-use common::{Dice, World, image_of};
+use common::{Dice, World, bytes_of, image_of, read_image};
 use namespace::{
-    Edit, ImageError, Namespace, Planned,
+    Edit, ImageError, Planned,
     ops::{
         order_server::{self, Request},
         raise_level,
@@ -43,16 +43,6 @@ fn until(ms: u64) -> Option<Leave> {
 
 fn leave_of(orders: &ServerOrders, number: u16) -> Option<Leave> {
     orders.get(server(number)).map(|order| order.leave)
-}
-
-fn bytes_of(edit: &Edit) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    edit.encode(&mut bytes);
-    bytes
-}
-
-fn read(bytes: &[u8]) -> Result<Namespace, ImageError> {
-    Namespace::read_image(7, &mut &bytes[..], bytes.len() as u64)
 }
 
 #[test]
@@ -138,7 +128,7 @@ fn the_number_of_orders_is_bounded() -> FsResult<()> {
     let known = order(&mut world, 7, Some(Leave::Maintenance { until: None }))?;
     assert!(known.is_some(), "a server with an order may get another one");
     let bytes = image_of(&world.ns.freeze());
-    assert_eq!(read(&bytes).unwrap().digest(), world.ns.digest());
+    assert_eq!(read_image(&bytes).unwrap().digest(), world.ns.digest());
     Ok(())
 }
 
@@ -155,7 +145,7 @@ fn an_image_with_orders_that_no_member_writes_is_refused() -> FsResult<()> {
         let mut bad = image.clone();
         bad[at + offset] = byte;
         assert!(
-            matches!(read(&bad).map(drop), Err(ImageError::Malformed { .. } | ImageError::Read(_))),
+            matches!(read_image(&bad).map(drop), Err(ImageError::Malformed { .. } | ImageError::Read(_))),
             "byte {offset}"
         );
     }

@@ -15,9 +15,12 @@ pub mod data_transfer;
 pub mod decode_error;
 pub mod exception;
 mod fields;
+pub mod fsimage;
+mod group_words;
 pub mod methods;
 pub mod protocol;
 pub mod required;
+mod role;
 pub mod rpc_frame;
 pub mod snapshot_diff;
 mod storage_type;
@@ -25,6 +28,7 @@ pub mod subject;
 pub mod wire;
 
 pub use decode_error::DecodeError;
+pub use group_words::SyncState;
 pub use required::decode;
 
 /// The compiled protocol definitions: a `google.protobuf.FileDescriptorSet`.
@@ -52,6 +56,10 @@ pub mod hdfs {
     pub mod namenode {
         include!(concat!(env!("OUT_DIR"), "/hadoop.hdfs.namenode.rs"));
     }
+    /// The messages in a NameNode's image.
+    pub mod fsimage {
+        include!(concat!(env!("OUT_DIR"), "/hadoop.hdfs.fsimage.rs"));
+    }
 }
 
 /// Clover's own protocols, which stock clients never speak.
@@ -69,3 +77,6 @@ pub mod clover {
         include!(concat!(env!("OUT_DIR"), "/clover.pool.rs"));
     }
 }
+
+/// A call `getReplicas` of the operators' protocol asks for so many blocks at most.
+pub const REPLICAS_BLOCKS_MAX: usize = 500;

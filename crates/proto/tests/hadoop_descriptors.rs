@@ -12,7 +12,7 @@ use prost_types::{
 };
 use std::collections::BTreeMap;
 
-/// Hadoop's files for protocols that Clover does not speak: journal nodes (ours is built in), fsimage and edit log,
+/// Hadoop's files for protocols that Clover does not speak: journal nodes (ours is built in), the edit log,
 /// failover controllers' notes in ZooKeeper, and the alias map of provided storage.
 const NOT_SPOKEN: &[&str] = &[
     "AliasMapProtocol.proto",
@@ -22,7 +22,6 @@ const NOT_SPOKEN: &[&str] = &[
     "JournalProtocol.proto",
     "QJournalProtocol.proto",
     "editlog.proto",
-    "fsimage.proto",
 ];
 
 /// Our files for protocols that Hadoop does not know.

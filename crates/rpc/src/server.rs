@@ -128,6 +128,9 @@ pub(crate) struct Shared {
     /// The open connections; `None` once the server is shutting down.
     connections: Mutex<Option<HashMap<u64, Arc<Outbox>>>>,
     next_connection: AtomicU64,
+    /// Bytes of all connections since the start.
+    received_bytes: AtomicU64,
+    sent_bytes: AtomicU64,
 }
 
 impl Server {
@@ -151,6 +154,8 @@ impl Server {
             calls: config.calls,
             connections: Mutex::new(Some(HashMap::new())),
             next_connection: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
         });
         let accepting = tokio::spawn(admission::accept(listener, Arc::clone(&shared)));
         Ok(Server { shared, address, accepting })

@@ -3,6 +3,7 @@
 use crate::{
     broken::{Broken, Rules},
     doubt::Doubt,
+    recent_events::RecentEvents,
     until::{Log, Until},
 };
 use base::{
@@ -32,6 +33,8 @@ pub struct Tree {
     ordered: Dix,
     /// The watches on subtrees that are looked at for plans.
     watches: Watches,
+    /// The events of the latest entries, while a client watches.
+    events: Option<RecentEvents>,
     rules: Rules,
 }
 
@@ -130,8 +133,14 @@ impl Tree {
             ahead_checkpoint: None,
             footprint: Vec::new(),
             watches: Watches::default(),
+            events: None,
             rules,
         }
+    }
+
+    /// The tree with the events of the entries that recovery has applied.
+    pub fn with_events(self, events: Option<RecentEvents>) -> Self {
+        Self { events, ..self }
     }
 
     /// Applies an entry that has committed. Returns what it changed of blocks.
@@ -142,6 +151,7 @@ impl Tree {
         self.watches.spoil_all();
         if let Said::Edit(edit) = said {
             self.order(edit);
+            self.tell_events(at, edit);
         }
         said.apply(&mut self.namespace, at)
     }
@@ -172,6 +182,7 @@ impl Tree {
                     self.touch(at.sn, edit);
                 }
                 self.order(edit);
+                self.tell_events(at, edit);
             }
             Said::Checkpoint => self.ahead_checkpoint = Some((at.sn, payload.clone())),
             Said::EpochStart(_) => {}
@@ -187,7 +198,31 @@ impl Tree {
         }
         self.order(edit);
         self.watches.tell(&self.namespace, edit);
+        self.tell_events(at, edit);
         self.namespace.apply(at, edit)
+    }
+
+    /// From here on the events of all entries are kept, or none are. Returns what is kept no more, to be dropped while nothing is locked.
+    pub fn keep_events(&mut self, keep: bool) -> Option<RecentEvents> {
+        if !keep {
+            return self.events.take();
+        }
+        if self.events.is_none() {
+            self.events = Some(RecentEvents::after(self.namespace.applied().sn));
+        }
+        None
+    }
+
+    /// The events of the latest entries, those in flight among them; `None` if they are not kept.
+    pub fn events(&self) -> Option<&RecentEvents> {
+        self.events.as_ref()
+    }
+
+    /// To be called before the edit is applied.
+    fn tell_events(&mut self, at: TxId, edit: &Edit) {
+        if let Some(events) = &mut self.events {
+            events.push(at.sn, edit.events(&self.namespace));
+        }
     }
 
     /// Sets a watch on a directory and all below it: it tells whether the tree has changed there since. `None` while too many are set. See
@@ -263,7 +298,23 @@ impl Tree {
 /// # Errors
 /// The entry cannot be read, or is not the next one.
 pub fn apply_entry(namespace: &mut Namespace, entry: &Entry) -> Result<Vec<BlockChange>, ApplyError> {
-    Said::of(entry)?.apply(namespace, entry.id)
+    apply_entry_telling(namespace, entry, &mut None)
+}
+
+/// Applies an entry like [`apply_entry`], and keeps its events in `events`, if that is there.
+///
+/// # Errors
+/// Those of [`apply_entry`].
+pub fn apply_entry_telling(
+    namespace: &mut Namespace,
+    entry: &Entry,
+    events: &mut Option<RecentEvents>,
+) -> Result<Vec<BlockChange>, ApplyError> {
+    let said = Said::of(entry)?;
+    if let (Some(events), Said::Edit(edit)) = (events, &said) {
+        events.push(entry.id.sn, edit.events(namespace));
+    }
+    said.apply(namespace, entry.id)
 }
 
 /// The digest of the namespace right behind the last entry applied. It is updated with every edit, so this looks at no
@@ -346,6 +397,51 @@ mod tests {
         assert_eq!(tree.take_ahead_checkpoint(Sn(0)), None);
         assert_eq!(tree.take_ahead_checkpoint(Sn(1)), Some(Bytes::from_static(b"image")));
         assert_eq!(tree.take_ahead_checkpoint(Sn(1)), None);
+    }
+
+    #[test]
+    fn events_are_kept_on_request_whatever_way_the_entries_come() {
+        let mut tree = tree();
+        let edit = mkdir(&tree, "/before");
+        tree.apply_own(at(1), &edit);
+        assert!(tree.events().is_none());
+        assert!(tree.keep_events(true).is_none());
+        let edit = mkdir(&tree, "/own");
+        tree.apply_own(at(2), &edit);
+        let edit = mkdir(&tree, "/committed");
+        tree.apply_committed(at(3), &Said::Edit(edit)).unwrap();
+        tree.apply_committed(at(4), &Said::Checkpoint).unwrap();
+        let edit = mkdir(&tree, "/ahead");
+        assert!(tree.keep_events(true).is_none(), "they are kept on");
+        tree.apply_ahead(at(5), &Said::Edit(edit), &Bytes::new()).unwrap();
+        let told = tree.events().unwrap().told(Sn(1), Sn(5), 9);
+        assert_eq!(told.span, Some((Sn(2), Sn(5))));
+        assert_eq!(told.batches.iter().map(|batch| batch.at.0).collect::<Vec<_>>(), [2, 3, 5]);
+        assert_eq!(tree.keep_events(false).map(|kept| kept.first()), Some(Sn(2)));
+        assert!(tree.events().is_none());
+    }
+
+    #[test]
+    fn a_replay_keeps_the_same_events() {
+        let mut tree = tree();
+        tree.keep_events(true);
+        let (mut namespace, mut events) = (self::tree().namespace, Some(RecentEvents::after(Sn(0))));
+        for (sn, path) in [(1, "/a"), (2, "/a/b/c")] {
+            let edit = mkdir(&tree, path);
+            let mut payload = Vec::new();
+            edit.encode(&mut payload);
+            tree.apply_own(at(sn), &edit);
+            let entry = Entry {
+                id: at(sn),
+                kind: EntryKind::Operation,
+                previous_chain: base::Chain(0),
+                payload: payload.into(),
+            };
+            apply_entry_telling(&mut namespace, &entry, &mut events).unwrap();
+        }
+        let live = tree.events().unwrap().told(Sn(1), Sn(2), 9);
+        assert_eq!(events.unwrap().told(Sn(1), Sn(2), 9), live);
+        assert_eq!(live.batches[1].events.len(), 2);
     }
 
     #[test]

@@ -24,5 +24,6 @@ pub mod reads_tell_what_has_committed;
 pub mod refused_calls_have_no_effect;
 pub mod replicas_come_to_rest;
 pub mod replicas_needed_stay;
+pub mod servers_that_may_go_have_no_last_replica;
 pub mod serving_is_current;
 pub mod unknown_replicas_stay;

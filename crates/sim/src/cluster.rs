@@ -31,5 +31,5 @@ mod standing;
 pub mod threads;
 pub mod world;
 
-pub use happening::{DataFault, Fault, Whom};
+pub use happening::{DataFault, Fault, OrderOfOperator, Whom};
 pub use world::{Shape, World};

@@ -6,7 +6,7 @@ use sim::{
     scenario::cluster::{run, run_with, story},
 };
 
-const STORIES: [&str; 2] = ["data-servers", "data-servers-unclean"];
+const STORIES: [&str; 3] = ["data-servers", "data-servers-unclean", "data-servers-ordered"];
 
 #[test]
 fn stories_of_data_servers_end_well_and_show_something() {
@@ -22,11 +22,16 @@ fn stories_of_data_servers_end_well_and_show_something() {
             sum.excess += outcome.data.excess;
             sum.copies += outcome.data.copies;
             sum.reports += outcome.data.reports;
+            sum.given_away += outcome.data.given_away;
+            sum.rested += outcome.data.rested;
         }
         assert!(
             sum.blocks_written > 100 && sum.deletions > 100 && sum.copies > 20 && sum.excess > 5,
             "{name} did too little to show anything: {sum:?}"
         );
+        if name == "data-servers-ordered" {
+            assert!(sum.given_away > 20 && sum.rested > 1, "{name} switched off too few servers: {sum:?}");
+        }
     }
 }
 
@@ -42,10 +47,12 @@ fn the_same_seed_gives_the_same_bytes() {
 #[test]
 fn rules_that_are_left_out_are_missed() {
     let seeds = [
-        (Broken::OldClaimsObeyed, "data-servers", 28),
-        (Broken::TakeoverTrustsReports, "data-servers", 82),
+        (Broken::OldClaimsObeyed, "data-servers", 19),
+        (Broken::TakeoverTrustsReports, "data-servers", 297),
         (Broken::UnknownDeletedAtOnce, "data-servers-unclean", 0),
-        (Broken::LateWordsTrusted, "data-servers-unclean", 1_438),
+        (Broken::LateWordsTrusted, "data-servers-unclean", 646),
+        (Broken::LeavingNotAwaited, "data-servers-ordered", 0),
+        (Broken::LeavingCounts, "data-servers-ordered", 0),
     ];
     for (rule, name, seed) in seeds {
         let story = story(name).expect("it is in the list");

@@ -2,48 +2,28 @@
 //!
 //! Shape, names and answers to odd questions are those of a Hadoop 3.5.0, asked by `curl`.
 
-mod layout;
+mod bean;
+pub(crate) mod layout;
 mod pattern;
 mod process;
 
-pub use process::process_beans;
+pub use bean::{Bean, BeanSource, Beans, Counters, Record};
+pub use process::put_process_beans;
 
+use crate::{
+    parameters::Parameters,
+    refusal::{Refusal, Result},
+};
 use axum::{
     Router,
-    extract::{Query, State},
-    http::header,
+    extract::State,
+    http::{Uri, header},
     response::IntoResponse,
     routing::get,
 };
 use pattern::Pattern;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
-use std::sync::Arc;
-
-/// One bean: a group of attributes under a name like `Hadoop:service=NameNode,name=NameNodeInfo`.
-#[derive(Clone, Debug)]
-pub struct Bean {
-    pub name: String,
-    /// The Java class that the bean describes in Hadoop (`modelerType`). Some tools show it.
-    pub model: String,
-    /// The attributes by name, in their order.
-    pub attributes: Map<String, Value>,
-}
-
-impl Bean {
-    /// A bean whose attributes are given as a JSON object.
-    ///
-    /// # Panics
-    /// If `attributes` is no object: a fault of the program.
-    pub fn new(name: impl Into<String>, model: impl Into<String>, attributes: Value) -> Self {
-        let Value::Object(attributes) = attributes else { panic!("the attributes of a bean are an object") };
-        Self { name: name.into(), model: model.into(), attributes }
-    }
-
-    fn with(&self, attributes: Map<String, Value>) -> Shown {
-        Shown { name: self.name.clone(), model: self.model.clone(), attributes }
-    }
-}
 
 /// A bean, or a part of it, in an answer. Its name stands first.
 #[derive(Debug, Serialize)]
@@ -55,6 +35,13 @@ struct Shown {
     attributes: Map<String, Value>,
 }
 
+impl From<Bean> for Shown {
+    fn from(bean: Bean) -> Self {
+        let Bean { name, model, attributes, record: _ } = bean;
+        Self { name, model, attributes }
+    }
+}
+
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -63,24 +50,16 @@ enum Answer {
     Nothing {},
 }
 
-/// Makes all beans of a server. It is asked at each request, and must be quick.
-pub type BeanSource = Arc<dyn Fn() -> Vec<Bean> + Send + Sync>;
-
 /// The page `/jmx`.
 pub fn jmx(source: BeanSource) -> Router {
     Router::new().route("/jmx", get(show)).with_state(source)
 }
 
-#[derive(Deserialize)]
-struct Asked {
-    /// The names of the beans that are wanted, with `*` and `?` for what may differ.
-    qry: Option<String>,
-    /// `BEAN::ATTRIBUTE`: one attribute of one bean.
-    get: Option<String>,
-}
-
-async fn show(State(source): State<BeanSource>, Query(asked): Query<Asked>) -> impl IntoResponse {
-    let answer = answer(&source, &asked);
+/// `qry` has the names of the beans that are wanted, with `*` and `?` for what may differ; `get` is `BEAN::ATTRIBUTE`, one attribute of one
+/// bean.
+async fn show(State(source): State<BeanSource>, uri: Uri) -> Result<impl IntoResponse> {
+    let asked = Parameters::of(&uri)?;
+    let answer = answer(&source, asked.get("qry"), asked.get("get"))?;
     // Hadoop lets pages of any host read this, and nothing else here.
     let headers = [
         (header::CONTENT_TYPE, "application/json; charset=utf8"),
@@ -88,39 +67,46 @@ async fn show(State(source): State<BeanSource>, Query(asked): Query<Asked>) -> i
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (header::CACHE_CONTROL, "no-cache"),
     ];
-    (headers, layout::text(&answer))
+    Ok((headers, layout::text(&answer)))
 }
 
-fn answer(source: &BeanSource, asked: &Asked) -> Answer {
-    if let Some(wanted) = &asked.get {
+fn answer(source: &BeanSource, qry: Option<&str>, get: Option<&str>) -> Result<Answer> {
+    if let Some(wanted) = get {
         let Some((name, attribute)) = wanted.split_once("::").filter(|(_, rest)| !rest.contains("::")) else {
-            return Answer::Error { result: "ERROR", message: "query format is not as expected." };
+            return Ok(Answer::Error { result: "ERROR", message: "query format is not as expected." });
         };
-        let beans = matching(source, name).unwrap_or_default();
-        let shown = beans.iter().map(|bean| {
-            let found = bean.attributes.get(attribute);
-            bean.with(match found {
-                Some(value) => Map::from_iter([(attribute.to_owned(), value.clone())]),
+        let beans = matching(source, name)?.unwrap_or_default();
+        let shown = beans.into_iter().map(|mut bean| {
+            bean.attributes = match bean.attributes.remove(attribute) {
+                Some(value) => Map::from_iter([(attribute.to_owned(), value)]),
                 None => Map::from_iter([
                     ("result".into(), "ERROR".into()),
                     ("message".into(), format!("No attribute with name {attribute} was found.").into()),
                 ]),
-            })
+            };
+            Shown::from(bean)
         });
-        return Answer::Beans { beans: shown.collect() };
+        return Ok(Answer::Beans { beans: shown.collect() });
     }
-    match matching(source, asked.qry.as_deref().unwrap_or("*:*")) {
-        Some(beans) => {
-            Answer::Beans { beans: beans.iter().map(|bean| bean.with(bean.attributes.clone())).collect() }
-        }
+    Ok(match matching(source, qry.unwrap_or("*:*"))? {
+        Some(beans) => Answer::Beans { beans: beans.into_iter().map(Shown::from).collect() },
         None => Answer::Nothing {},
-    }
+    })
 }
 
 /// `None` if the names that are asked for are no names of beans.
-fn matching(source: &BeanSource, names: &str) -> Option<Vec<Bean>> {
-    let pattern = Pattern::parse(names)?;
-    Some(source().into_iter().filter(|bean| pattern.matches(&bean.name)).collect())
+fn matching(source: &BeanSource, names: &str) -> Result<Option<Vec<Bean>>> {
+    if names.len() > pattern::BYTES_MAX {
+        return Err(Refusal::bad(format!(
+            "the name of a bean has {} bytes at most, and this one {}",
+            pattern::BYTES_MAX,
+            names.len()
+        )));
+    }
+    let Some(pattern) = Pattern::parse(names) else { return Ok(None) };
+    let mut beans = Beans::named(&pattern);
+    source(&mut beans);
+    Ok(Some(beans.made()))
 }
 
 #[cfg(test)]

@@ -1,19 +1,39 @@
-//! The HTTP shell: `/health`, `/ready` and `/metrics`, and the pages that a program adds ([`Pages`]).
+//! The HTTP shell: `/health`, `/ready`, `/metrics` and `/stacks`, Hadoop's small pages for a program that has what they show
+//! ([`jmx`], [`prom`], [`settings`], [`log_levels`]), and the pages that a program adds ([`Pages`]).
 //!
 //! Pages see snapshots and closures that they are given, never live state: this crate knows neither the
 //! namespace nor the block map. Start with [`server::Web`].
 
+pub mod body;
 mod connection;
 mod exposition;
+mod facts;
+mod health;
+pub mod hosts;
+pub mod image_transfer;
 pub mod jmx;
+pub mod log_levels;
+mod log_lines;
+pub mod name_node;
+pub mod origin;
 mod pages;
+mod parameters;
 mod process;
+mod prometheus;
+mod refusal;
 pub mod server;
+pub mod settings;
+mod stacks;
 mod times;
 
+pub use axum::http;
 pub use connection::Peer;
-pub use pages::Pages;
+pub use facts::{CallSource, EndangeredSource, Facts, Sources, Superusers};
+pub use health::{FurtherFacts, Health, HealthSource};
+pub use log_lines::{LogLine, LogSource};
+pub use pages::{Pages, Watch};
 pub use process::put_process;
+pub use prometheus::prom;
 pub use prometheus_client;
-pub use server::{Health, HealthSource, Web};
+pub use server::Web;
 pub use times::put_times;

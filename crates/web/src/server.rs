@@ -1,36 +1,17 @@
 //! One small HTTP server of a role.
 
-use crate::{Pages, connection, exposition};
+use crate::{Facts, Health, HealthSource, Pages, connection, exposition, hosts, stacks};
 use axum::{
-    Router,
+    Extension, Router,
     extract::State,
-    http::{HeaderMap, StatusCode, Uri, header},
+    http::{HeaderMap, StatusCode, header},
+    middleware,
     response::IntoResponse,
     routing::get,
 };
 use prometheus_client::registry::Registry;
-use serde::Serialize;
-use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
-
-/// How a role is, for load balancers and people. Serialized as JSON: `{"ok":true,"state":"active",…}`.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Health {
-    /// `false` answers 503.
-    pub ok: bool,
-    /// One word: `active`, `safe mode`, `registering`, …
-    pub state: String,
-    /// Further facts, by name.
-    #[serde(flatten)]
-    pub details: BTreeMap<String, String>,
-    /// The reason why clients would not be served here now, although this server is well; `None` if they would.
-    /// `/ready` answers 503 then.
-    #[serde(skip)]
-    pub not_ready: Option<String>,
-}
-
-/// Asked at each `/health`; must be quick.
-pub type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
 
 /// A running server; ends with [`Web::shutdown`] or when dropped.
 pub struct Web {
@@ -79,7 +60,8 @@ impl Web {
         pages: Pages,
     ) -> io::Result<Web> {
         listener.set_nonblocking(true)?;
-        let Pages { router: further, runtime, connections_max } = pages;
+        let Pages { router: further, runtime, connections_max, watch, hosts, sources } = pages;
+        let facts = Facts { health: health.clone(), sources };
         let runtime = runtime.unwrap_or_else(Handle::current);
         let listener = {
             // A socket is watched by the runtime in which it is made.
@@ -92,18 +74,28 @@ impl Web {
             .route("/ready", get(show_ready))
             .route("/metrics", get(show_metrics))
             .with_state(Shared { registry, health })
-            .merge(further)
-            .fallback(not_here);
+            .merge(stacks::router())
+            .merge(further.layer(Extension(facts.clone())))
+            .fallback(not_here)
+            // The last layer is the first to see a request: no page is without it.
+            .layer(middleware::from_fn_with_state(Arc::new(hosts), hosts::check));
         let (stop, mut stopped) = watch::channel(false);
         let task = runtime.spawn(async move {
             let end = async move {
                 // An error means that the handle is gone, which ends the server as well.
                 let _ = stopped.wait_for(|stop| *stop).await;
             };
+            let watching = async move {
+                if let Some(watch) = watch {
+                    watch(facts).await;
+                }
+                std::future::pending::<()>().await;
+            };
             tokio::select! {
                 biased;
                 () = end => {}
                 () = connection::serve(listener, router, connections_max) => {}
+                () = watching => {}
             }
         });
         Ok(Web { local_addr, stop, task })
@@ -123,13 +115,12 @@ impl Web {
 async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
     let health = (shared.health)();
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = serde_json::to_string(&health).unwrap_or_else(|error| error.to_string());
-    (status, [(header::CONTENT_TYPE, "application/json")], body + "\n")
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{}\n", health.body()))
 }
 
 /// Answers a load balancer's question whether calls that come here are answered.
 async fn show_ready(State(shared): State<Shared>) -> impl IntoResponse {
-    let Health { ok, state, details, not_ready } = (shared.health)();
+    let Health { ok, state, details, not_ready, cluster: _ } = (shared.health)();
     let reason = not_ready.or_else(|| (!ok).then(|| details.get("reason").cloned().unwrap_or_default()));
     let status = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let body = match reason {
@@ -150,20 +141,8 @@ async fn show_metrics(State(shared): State<Shared>, headers: HeaderMap) -> impl 
     }
 }
 
-/// Pages of HDFS that tools ask for, and that are not built yet.
-const LATER: [&str; 2] = ["/fsck", "/imagetransfer"];
-
-async fn not_here(uri: Uri) -> impl IntoResponse {
-    let path = uri.path();
-    match LATER.iter().any(|page| path.starts_with(page)) {
-        true => (
-            StatusCode::NOT_IMPLEMENTED,
-            format!(
-                "{path} is not built yet in this version of Clover; /health, /ready and /metrics are here.\n"
-            ),
-        ),
-        false => (StatusCode::NOT_FOUND, "/health, /ready and /metrics are here.\n".to_owned()),
-    }
+async fn not_here() -> impl IntoResponse {
+    (StatusCode::NOT_FOUND, "There is no such page; /health, /ready and /metrics are here.\n")
 }
 
 #[cfg(test)]

@@ -91,7 +91,43 @@ pub fn replicas_that_leave_are_no_reason_to_delete_others() {
     assert_eq!(cluster.state(1), AdminState::Decommissioned);
     cluster.order(1, AdminOrder::InService);
     let commands = cluster.pass(500, &[1, 2, 3]);
+    assert_eq!(deletions(&commands), [], "the server has not yet said what it holds now");
+    cluster.start(1);
+    cluster.report(1, &[finalized(block(1, 5))]);
+    let commands = cluster.pass(500, &[1, 2, 3]);
     only_one_told(&commands);
+}
+
+/// The operator took back an order that was over, while the map still took the server to be there.
+#[test]
+fn a_server_that_was_let_go_and_is_back_in_service_says_anew_what_it_holds_before_its_replicas_cost_others() {
+    for order in [AdminOrder::Decommission, AdminOrder::Maintenance] {
+        let mut cluster = Cluster::with_servers(config(), 3);
+        cluster.add_stored(block(1, 5), 1, &[1]);
+        cluster.order(1, order);
+        cluster.tell(2, &[received(block(1, 5))]);
+        cluster.pass(300, &[1, 2, 3]);
+        assert!(matches!(cluster.state(1), AdminState::Decommissioned | AdminState::InMaintenance));
+        // Its disks are given away, and nothing is heard of it.
+        cluster.order(1, AdminOrder::InService);
+        let commands = cluster.pass(500, &[2, 3]);
+        assert_eq!(deletions(&commands), [], "the only replica that is left stays, {order:?}");
+        // Another machine comes in its place: empty, with its name.
+        cluster.start(1);
+        cluster.report(1, &[]);
+        let commands = cluster.pass(1_000, &[1, 2, 3]);
+        assert_eq!(deletions(&commands), [], "the only replica that is left stays, {order:?}");
+        assert_eq!(cluster.holders(1), [2]);
+    }
+}
+
+#[test]
+fn a_server_that_is_back_in_service_is_asked_to_register() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(300, &ALL[..3]);
+    cluster.order(1, AdminOrder::InService);
+    assert!(cluster.heartbeat(1).iter().any(|command| matches!(command, Command::Register)));
 }
 
 #[test]
@@ -134,6 +170,57 @@ fn a_block_that_is_written_through_leaving_servers_alone_keeps_them() {
     assert!(cluster.map.facts(BlockId(1)).unwrap().state == BlockState::Complete, "the file can be closed");
     cluster.pass_with_copies(1_000, &[1, 2]);
     assert_eq!((cluster.state(1), cluster.holders(1)), (AdminState::Decommissioned, vec![1, 2]));
+}
+
+/// The copy was told, and then its server lost its power and its disk. It is not dead yet.
+#[test]
+fn a_server_is_not_let_go_for_a_replica_on_a_silent_server() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.pass(200, &ALL[..3]);
+    cluster.tell(2, &[received(block(1, 5))]);
+    cluster.pass(config().stale_interval_ms + 100, &[1, 3]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(300, &[1, 3]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "the other replica may be lost");
+    cluster.pass_with_copies(10_000, &[1, 3]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned);
+    assert!(cluster.holders(1).contains(&3));
+}
+
+#[test]
+fn a_server_that_is_to_be_in_maintenance_and_no_more_decommissioned_says_anew_what_it_holds() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(300, &ALL[..3]);
+    cluster.order(1, AdminOrder::Maintenance);
+    assert!(cluster.heartbeat(1).iter().any(|command| matches!(command, Command::Register)));
+}
+
+/// The server in service failed behind the moment in which the leaving one was let go for its sake, and the writer went on without it.
+#[test]
+fn a_server_that_was_let_go_is_called_back_when_a_writer_ends_with_its_replica_alone() {
+    for order in [AdminOrder::Decommission, AdminOrder::Maintenance] {
+        let mut cluster = Cluster::with_servers(config(), 4);
+        let (open, targets) = (block(1, 0), [cluster.place(1), cluster.place(2)]);
+        let now = cluster.now;
+        cluster.map.add_block(open, InodeId(16_386), 2, BlockState::UnderConstruction, &targets, now);
+        cluster.order(1, order);
+        cluster.tell(2, &[Increment::Receiving(open)]);
+        cluster.pass(500, &ALL);
+        assert!(!cluster.state(1).is_leaving() && cluster.state(1) != AdminState::InService, "{order:?}");
+        cluster.tell(1, &[received(block(1, 5))]);
+        cluster.map.commit(block(1, 5), cluster.now);
+        assert_eq!(
+            cluster.map.facts(BlockId(1)).unwrap().state,
+            BlockState::Complete,
+            "the file can be closed"
+        );
+        assert!(cluster.state(1).is_leaving(), "it has the only replica of a file, {order:?}");
+        cluster.pass_with_copies(400_000, &[1, 3, 4]);
+        assert!(!cluster.state(1).is_leaving() && cluster.state(1) != AdminState::InService, "{order:?}");
+        assert!(cluster.holders(1).contains(&3));
+    }
 }
 
 #[test]

@@ -388,7 +388,11 @@ fn a_server_that_comes_back_under_any_other_order_keeps_the_map_right() {
                     cluster.pass_with_copies(waits_ms, &[2, 3, 4]);
                     cluster.map.register(registration(1), session(1), cluster.now).unwrap();
                     cluster.order(1, after);
-                    cluster.heartbeat(1);
+                    // It begins anew where it is asked to.
+                    if cluster.heartbeat(1).iter().any(|command| matches!(command, Command::Register)) {
+                        cluster.map.register(registration(1), session(1), cluster.now).unwrap();
+                        cluster.heartbeat(1);
+                    }
                     cluster.pass_with_copies(waits_ms, &[1, 2, 3, 4]);
                     let rows: Vec<_> = (1..=6).map(|id| finalized(block(id, 5))).collect();
                     cluster.report(1, &rows);
@@ -447,4 +451,89 @@ fn a_block_that_is_opened_again_is_not_kept_by_a_server_that_has_not_reported() 
     cluster.report(2, &[]);
     cluster.pass(1_000, &[1, 2, 3]);
     assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "it is the only one");
+}
+
+/// The servers that took over for the one that was let go are lost later. An operator must not be told any more that it may be switched off.
+#[test]
+fn a_server_that_was_let_go_is_needed_again_when_the_replicas_in_service_are_lost_later() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass_with_copies(2_000, &[1, 2, 3]);
+    assert_eq!((cluster.state(1), cluster.live(1)), (AdminState::Decommissioned, 2));
+    cluster.pass(3_000, &[1]);
+    assert_eq!((cluster.state(1), cluster.need(1)), (AdminState::DecommissionInProgress, 1));
+    cluster.map.register(registration(4), session(4), cluster.now).unwrap();
+    cluster.map.register(registration(3), session(3), cluster.now).unwrap();
+    cluster.heartbeat(4);
+    cluster.heartbeat(3);
+    cluster.report(4, &[]);
+    cluster.report(3, &[]);
+    cluster.pass_with_copies(3_000, &[1, 3, 4]);
+    assert_eq!((cluster.state(1), cluster.live(1)), (AdminState::Decommissioned, 2));
+}
+
+/// A replica on a server that has not shown that it stores blocks is not the reason to do without one that was let go.
+#[test]
+fn a_server_that_was_let_go_is_needed_again_when_only_a_newcomer_claims_the_block() {
+    let mut cluster = Cluster::with_newcomers(config(), 4);
+    (1..=3).for_each(|server| cluster.pass_trial(server));
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.tell(2, &[received(block(1, 5))]);
+    cluster.pass(1_000, &[1, 2, 3, 4]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned);
+    cluster.tell(4, &[received(block(1, 5))]);
+    cluster.tell(2, &[Increment::Deleted(block(1, 5))]);
+    cluster.pass(200, &[1, 2, 3, 4]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress);
+}
+
+/// The number of wanted replicas falls to what is in maintenance, so that the server may go. What lets it go must not call it back.
+#[test]
+fn a_server_that_was_let_go_for_the_sake_of_one_in_maintenance_stays_so() {
+    let config = Config { maintenance_replication: 0, ..config() };
+    let mut cluster = Cluster::with_servers(config, 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.order(2, AdminOrder::Maintenance);
+    cluster.pass(500, &[1, 2]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    cluster.pass(2_000, &[1, 2]);
+    assert_eq!((cluster.state(1), cluster.state(2)), (AdminState::Decommissioned, AdminState::InMaintenance));
+    // Whatever has all blocks looked at again.
+    cluster.map.register(registration(3), session(3), cluster.now).unwrap();
+    cluster.sweep();
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned);
+}
+
+/// An append begins on a server in service and on one that was let go; the first one dies before the file is closed.
+#[test]
+fn a_server_that_was_let_go_is_needed_by_a_writer_whose_other_server_dies() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass_with_copies(2_000, &[1, 2, 3]);
+    assert_eq!((cluster.state(1), cluster.live(1)), (AdminState::Decommissioned, 1));
+    let again = Block { generation_stamp: GenerationStamp(1001), ..block(1, 5) };
+    cluster.map.reopen(again, &[]);
+    cluster.pass(1_000, &[1, 2, 3]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned, "another one in service has it");
+    cluster.pass(8_000, &[1]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress);
+}
+
+/// No server had shown that it stores blocks when one was let go. Now others have, and a claim counts no more.
+#[test]
+fn a_claim_lets_go_no_longer_once_servers_have_shown_that_they_store_blocks() {
+    let mut cluster = Cluster::with_newcomers(config(), 4);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.tell(2, &[received(block(1, 5))]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(2_000, &[1, 2, 3, 4]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned, "all are believed as long as none has shown it");
+    cluster.pass_trial(3);
+    cluster.pass(300, &[1, 2, 3, 4]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "2 may not have it");
 }

@@ -12,6 +12,22 @@ fn to_be_told(cluster: &Cluster) -> u16 {
     }
 }
 
+/// A server was switched off a moment ago, and nobody knows yet whether it comes back.
+#[test]
+fn no_replica_goes_for_the_sake_of_one_on_a_silent_server() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    let stale_ms = config().stale_interval_ms;
+    cluster.pass(stale_ms + 200, &[2, 3]);
+    // Of two, the replica on the fuller server goes.
+    cluster.beat(2, GIB);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    let commands = cluster.pass(500, &[2, 3]);
+    assert_eq!(deletions(&commands), [], "the replica on the silent server may be lost");
+    let commands = cluster.pass(500, &[1, 2, 3]);
+    only_one_told(&commands);
+}
+
 /// One of two replicas is to go. Its server has not been told when the other one's server starts anew. It may have lost everything, and it has.
 #[test]
 pub fn an_order_does_not_go_out_while_the_other_replica_is_not_surely_there() {

@@ -61,6 +61,25 @@ fn number(uuid: &str) -> u16 {
 }
 
 #[test]
+fn reports_are_told_by_address_until_they_are_too_old() {
+    let mut cluster = Cluster::with_servers(avoiding(), 4);
+    cluster.accuse(2, &[peer(1), slow("10.9.9.9:9864", 70.0)]);
+    cluster.accuse(3, &[peer(1)]);
+    let told = |cluster: &Cluster| -> Vec<(String, Vec<u16>)> {
+        let reporters = |suspicion: &Suspicion| {
+            suspicion.reports.iter().map(|(by, _)| number(by.uuid())).collect::<Vec<_>>()
+        };
+        let suspicions = cluster.map.suspicions(cluster.now);
+        suspicions.iter().map(|suspicion| (suspicion.address.clone(), reporters(suspicion))).collect()
+    };
+    let about_first = format!("{}:{INFO_PORT}", ip(1));
+    assert_eq!(told(&cluster), [(about_first, vec![2, 3]), ("10.9.9.9:9864".to_owned(), vec![2])]);
+    assert_eq!(cluster.map.suspicions(cluster.now)[1].reports[0].1.latency_ms, 70.0);
+    cluster.pass(3 * INTERVAL_MS, &[1, 2, 3, 4]);
+    assert_eq!(told(&cluster), []);
+}
+
+#[test]
 fn a_slow_server_gets_no_new_replicas_and_is_read_last_until_it_is_well_again() {
     let mut cluster = Cluster::with_servers(avoiding(), 5);
     cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);

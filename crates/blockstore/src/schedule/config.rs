@@ -26,16 +26,19 @@ impl Default for TurnsConfig {
 /// The volumes on which streams take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The volumes whose medium seeks: `DISK` and `ARCHIVE`.
-    ByMedium,
+    /// The volumes of type `DISK` or `ARCHIVE` on devices that seek, as the system says.
+    ThatSeek,
     All,
     None,
 }
 
 impl Which {
-    pub fn has(self, storage_type: StorageType) -> bool {
+    /// `seeks`: what the system says of the volume's device.
+    pub fn has(self, storage_type: StorageType, seeks: impl FnOnce() -> Option<bool>) -> bool {
         match self {
-            Self::ByMedium => matches!(storage_type, StorageType::Disk | StorageType::Archive),
+            Self::ThatSeek => {
+                matches!(storage_type, StorageType::Disk | StorageType::Archive) && seeks() == Some(true)
+            }
             Self::All => true,
             Self::None => false,
         }
@@ -47,7 +50,7 @@ impl FromStr for Which {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "auto" => Ok(Self::ByMedium),
+            "auto" => Ok(Self::ThatSeek),
             "all" => Ok(Self::All),
             "none" => Ok(Self::None),
             _ => Err(format!("`{text}` is none of auto, all and none")),
@@ -60,12 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn media_that_seek_have_turns_where_the_medium_decides() {
+    fn disks_that_seek_have_turns_where_the_system_and_the_type_say_so() {
         let which: Which = "auto".parse().unwrap();
-        assert!(which.has(StorageType::Disk) && which.has(StorageType::Archive));
-        assert!(!which.has(StorageType::Ssd) && !which.has(StorageType::RamDisk));
-        assert!("all".parse::<Which>().unwrap().has(StorageType::Ssd));
-        assert!(!"none".parse::<Which>().unwrap().has(StorageType::Disk));
+        let seeks = |known| move || known;
+        assert!(which.has(StorageType::Disk, seeks(Some(true))));
+        assert!(which.has(StorageType::Archive, seeks(Some(true))));
+        assert!(!which.has(StorageType::Disk, seeks(Some(false))));
+        assert!(!which.has(StorageType::Disk, seeks(None)));
+        assert!(!which.has(StorageType::Ssd, seeks(Some(true))));
+        assert!(!which.has(StorageType::RamDisk, seeks(Some(true))));
+        assert!("all".parse::<Which>().unwrap().has(StorageType::Ssd, seeks(None)));
+        assert!(!"none".parse::<Which>().unwrap().has(StorageType::Disk, seeks(Some(true))));
         assert!("on".parse::<Which>().is_err());
     }
 }

@@ -361,7 +361,8 @@ impl Plan {
         while let Some(id) = self.beginners.pop_front() {
             if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.waiting() > 0) {
                 let (begin, end) = (stream.begin, stream.end);
-                let piece = Piece { stream: id, kind: stream.kind, begin, end, is_first: !stream.had_turn };
+                let is_first = !stream.had_turn;
+                let piece = Piece { stream: id, kind: stream.kind, begin, end, is_first, is_due: false };
                 stream.begin = end;
                 stream.under_way += piece.bytes();
                 stream.had_turn = true;

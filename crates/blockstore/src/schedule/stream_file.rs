@@ -80,8 +80,9 @@ impl StreamFile {
         let Some(file) = self.file.get() else { return };
         let begun = match piece.kind {
             Kind::Write => {
-                if piece.is_first {
-                    self.take_room(&**file, piece.bytes());
+                // A file that is merely open, and written now and then, takes no room.
+                if !piece.is_due {
+                    self.take_room(&**file, piece.end);
                 }
                 file.begin_write_out(piece.begin, piece.bytes())
             }

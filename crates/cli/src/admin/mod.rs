@@ -10,6 +10,7 @@ mod data_servers;
 mod disk_balancer;
 mod group;
 pub mod groups;
+mod login_link;
 pub(crate) mod orders;
 mod quota;
 mod reconfigure;
@@ -20,6 +21,8 @@ mod snapshots;
 mod storage_policies;
 mod upgrade;
 mod where_is;
+
+pub use group::have_handed_over;
 
 pub use report::{service, size};
 
@@ -43,6 +46,7 @@ enum Command {
     Where(where_is::Args),
     Backup(backup::Args),
     Blocks(blocks::Args),
+    LoginLink(login_link::Args),
     Upgrade(upgrade::Args),
     Report(report::Report),
     Decommission(data_servers::Decommission),
@@ -112,6 +116,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Blocks(args) => {
             let servers = Servers::find(target)?;
             runtime::block_on(async move { blocks::run(servers, args).await })
+        }
+        Command::LoginLink(args) => {
+            let servers = Servers::find(target)?;
+            runtime::block_on(async move { login_link::run(servers, args).await })
         }
         Command::Upgrade(args) => {
             let servers = Servers::find(target)?;

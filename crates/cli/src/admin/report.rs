@@ -7,8 +7,7 @@ use super::{
 };
 use crate::table;
 use anyhow::bail;
-use client::{AdminState, DataServer, FileSystem, FsStats, SafeModeOrder, Volume};
-use datad::metrics::FULL_BELOW_BYTES;
+use client::{AdminState, DataServer, DataServerState, FileSystem, FsStats, SafeModeOrder, Volume};
 use jiff::Timestamp;
 use proto::clover::admin::{
     GetDataServerOrdersRequestProto, GetDataServerOrdersResponseProto, GetGroupResponseProto,
@@ -16,9 +15,6 @@ use proto::clover::admin::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
-
-/// HDFS's value, for servers that do not tell theirs.
-const STALE_AFTER_MS: u64 = 30_000;
 
 /// Orders for data servers are told from memory.
 const ORDERS_PATIENCE: Duration = Duration::from_secs(5);
@@ -129,7 +125,7 @@ impl Facts {
 
     /// Since the server was last heard; `None` where nobody knows.
     fn silent_ms(&self, server: &DataServer) -> Option<u64> {
-        (server.last_contact_ms > 0).then(|| self.now_ms().saturating_sub(server.last_contact_ms))
+        server.silent_ms(self.now_ms())
     }
 
     /// Whether the server is heard, and whether it is in service.
@@ -148,8 +144,7 @@ impl Facts {
 
     /// The word of others that the server is slow, by the group that was asked.
     fn slowness(&self, server: &DataServer) -> Option<&SlowServerProto> {
-        let mut told = self.group.iter().flat_map(|group| &group.slow_servers);
-        told.find(|told| told.uuid == server.uuid)
+        server.slowness(self.group.as_ref())
     }
 
     /// The server's own word that disks of it are slow.
@@ -159,16 +154,12 @@ impl Facts {
     }
 
     fn health(&self, server: &DataServer) -> String {
-        let stale_after_ms =
-            self.group.as_ref().and_then(|group| group.stale_after_ms).unwrap_or(STALE_AFTER_MS);
-        let silent_ms = self.silent_ms(server);
-        let since = silent_ms.map(|ms| format!(" {}", duration(ms))).unwrap_or_default();
-        match server.is_alive {
-            false => format!("dead{since}"),
-            true if silent_ms.is_some_and(|ms| ms > stale_after_ms) => format!("stale{since}"),
-            true if server.capacity > 0 && server.remaining < FULL_BELOW_BYTES => "full".into(),
-            true if self.slowness(server).is_some() => "slow".into(),
-            true => "live".into(),
+        let state = server.state(self.group.as_ref(), self.now_ms());
+        match (state, self.silent_ms(server)) {
+            (DataServerState::Dead | DataServerState::Stale, Some(ms)) => {
+                format!("{} {}", state.word(), duration(ms))
+            }
+            _ => state.word().to_owned(),
         }
     }
 
@@ -176,8 +167,7 @@ impl Facts {
         let Some(volumes) = self.volumes.get(&server.uuid) else { return "-".into() };
         let count = |is: fn(&Volume) -> bool| volumes.iter().filter(|volume| is(volume)).count();
         let failed = count(|volume| volume.is_failed);
-        let full =
-            count(|volume| !volume.is_failed && volume.capacity > 0 && volume.remaining < FULL_BELOW_BYTES);
+        let full = count(Volume::is_full);
         let mut text = volumes.len().to_string();
         for (count, what) in [(failed, "failed"), (full, "full")] {
             if count > 0 {

@@ -20,6 +20,26 @@ pub enum End {
 }
 
 impl End {
+    #[cfg(test)]
+    pub fn all() -> impl Iterator<Item = Self> {
+        let mut next = Some(Self::Balanced);
+        std::iter::from_fn(move || {
+            let end = next.take()?;
+            // Without a last arm: a new end does not compile until it stands here.
+            next = match &end {
+                Self::Balanced => Some(Self::Planned),
+                Self::Planned => Some(Self::AlreadyRunning),
+                Self::AlreadyRunning => Some(Self::NothingToMove),
+                Self::NothingToMove => Some(Self::NoProgress),
+                Self::NoProgress => Some(Self::Failed(String::new())),
+                Self::Failed(_) => Some(Self::UnknownServer(String::new())),
+                Self::UnknownServer(_) => Some(Self::Interrupted),
+                Self::Interrupted => None,
+            };
+            Some(end)
+        })
+    }
+
     /// The end that follows from the figures alone; `None` if there is something to do.
     pub fn of_look(round: &Round) -> Option<Self> {
         match (round.is_balanced(), round.flows().is_empty()) {

@@ -24,6 +24,12 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use tell::Teller;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// The exit codes of all ends.
+#[cfg(test)]
+pub fn exit_codes() -> impl Iterator<Item = u8> {
+    End::all().map(|end| end.code())
+}
+
 /// Move replicas from fuller data servers to emptier ones.
 ///
 /// One balancer works in a cluster at a time, this one or Hadoop's. It ends when no storage is farther from the mean

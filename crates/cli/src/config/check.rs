@@ -62,7 +62,7 @@ fn check(file: &Path, role: Option<Role>) -> anyhow::Result<(Role, Vec<String>)>
 }
 
 /// The role that has more of a file's keys; a metadata server's where nothing says it.
-fn role_of(text: &str) -> Role {
+pub(super) fn role_of(text: &str) -> Role {
     let Ok(table) = toml::de::DeTable::parse(text) else { return Role::Meta };
     let known = |role: Role| {
         let has = |name: &str| {

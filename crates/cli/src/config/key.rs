@@ -2,6 +2,7 @@
 
 use super::place::{Place, is_host_port};
 use std::fmt;
+use web::hosts::Hosts;
 
 /// A key of a role's configuration.
 pub struct Key {
@@ -47,7 +48,7 @@ pub const WEBHDFS: Key = Key {
     hadoop: Some(("dfs.webhdfs.enabled", HadoopUnit::Same)),
     kind: Kind::Bool,
     default: "true",
-    help: "Whether the HTTP port also serves WebHDFS, below /webhdfs/v1.",
+    help: "Whether the HTTP port also serves WebHDFS, below /webhdfs/v1, and that of a metadata server /fsck for hdfs fsck.",
 };
 
 /// Both roles have it.
@@ -65,7 +66,16 @@ pub const CORS_ORIGINS: Key = Key {
     hadoop: None,
     kind: Kind::Texts,
     default: "",
-    help: "Origins, as https://console.example, whose pages may use WebHDFS of this server from a browser; `*` for all. Pages of this server may, and on a data server those of its metadata servers' hosts.",
+    help: "Origins, as https://console.example, whose pages may use WebHDFS of this server from a browser; `*` for all. Pages of this server may, and on a data server those at port 9870 of its metadata servers' hosts.",
+};
+
+/// Both roles have it.
+pub const HTTP_HOSTS: Key = Key {
+    name: "http_hosts",
+    hadoop: None,
+    kind: Kind::HostNames,
+    default: "",
+    help: "Further names by which browsers may call the HTTP port, as console.example, or *.example for all that end so; `*` for any name, which lets pages of other sites misuse a browser. Its addresses, localhost, this machine's own names and those in this configuration are known.",
 };
 
 /// Both roles have it.
@@ -90,6 +100,8 @@ pub enum Kind {
     Text,
     /// Several, in a TOML array or parted by commas.
     Texts,
+    /// Several names of hosts, each of which may begin with `*.`, or be `*` alone.
+    HostNames,
     /// `ip:port`.
     Address,
     /// `host:port`, where the host may be a name.
@@ -145,6 +157,10 @@ impl Kind {
             Self::Texts => Ok(Value::Texts(
                 text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect(),
             )),
+            Self::HostNames => match Self::Texts.parse(text, unit)? {
+                Value::Texts(names) => host_names(names),
+                other => unreachable!("a list of names is no {other:?}"),
+            },
             Self::Address if text.is_empty() => Ok(Value::Text(String::new())),
             Self::Address => match text.parse::<std::net::SocketAddr>() {
                 Ok(_) => Ok(Value::Text(text.to_owned())),
@@ -220,6 +236,12 @@ impl Kind {
     }
 }
 
+/// Checks names of hosts.
+pub fn host_names(names: Vec<String>) -> Result<Value, String> {
+    Hosts::new(&names, [""; 0]).map_err(|error| error.to_string())?;
+    Ok(Value::Texts(names))
+}
+
 /// Says why `text` is no address that a server can bind, and what to write instead.
 fn not_an_address(text: &str) -> String {
     match text.rsplit_once(':') {
@@ -288,6 +310,7 @@ impl fmt::Display for Kind {
         match self {
             Self::Text => f.write_str("text"),
             Self::Texts => f.write_str("list of texts"),
+            Self::HostNames => f.write_str("list of hosts' names"),
             Self::Address => f.write_str("ip:port"),
             Self::HostPort => f.write_str("host:port"),
             Self::Coordinator => f.write_str("embedded, or zookeeper://host:port,host:port/path"),
@@ -325,6 +348,19 @@ mod tests {
         assert_eq!(time.parse("3", HadoopUnit::Seconds), Ok(Value::Number(3_000)));
         assert_eq!(time.parse("250ms", HadoopUnit::Seconds), Ok(Value::Number(250)));
         assert_eq!(time.parse("11s", HadoopUnit::Same).unwrap_err(), "11000 is out of range: 1 to 10000");
+    }
+
+    #[test]
+    fn names_of_hosts_are_checked() {
+        let kind = Kind::HostNames;
+        let names = vec!["console.example".to_owned(), "*.hdfs.example".to_owned()];
+        assert_eq!(kind.parse("console.example, *.hdfs.example", HadoopUnit::Same), Ok(Value::Texts(names)));
+        assert_eq!(kind.parse("", HadoopUnit::Same), Ok(Value::Texts(Vec::new())));
+        let refused = kind.parse("console.example:9870", HadoopUnit::Same).unwrap_err();
+        assert!(
+            refused.starts_with("`console.example:9870` is no host's name; write the name alone"),
+            "{refused}"
+        );
     }
 
     #[test]

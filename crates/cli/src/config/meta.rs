@@ -13,6 +13,8 @@ use namespace::{AccessPolicy, Limits, ProtectedDirectories, XattrLimits};
 use std::{path::PathBuf, time::Duration};
 
 const ANY: u64 = i64::MAX as u64;
+/// The fewest heartbeats after which a silent data server is stale.
+const STALE_HEARTBEATS: u64 = 3;
 
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
@@ -21,12 +23,15 @@ pub const KEYS: &[Key] = &[
     Key { name: "rpc_address", hadoop: Some(("dfs.namenode.rpc-address", Same)), kind: Address, default: "127.0.0.1:8020",
         help: "Where clients and data servers call." },
     Key { name: "http_address", hadoop: Some(("dfs.namenode.http-address", Same)), kind: Address, default: "127.0.0.1:9870",
-        help: "Where /health, /metrics and WebHDFS are; empty for nowhere." },
+        help: "Where /health, /metrics, WebHDFS and the web console are; empty for nowhere." },
+    Key { name: "console", hadoop: None, kind: Bool, default: "true",
+        help: "Whether the HTTP port also serves the web console, at /." },
     key::WEBHDFS,
     Key { name: "webhdfs_redirects", hadoop: None, kind: Bool, default: "true",
         help: "Whether those who read or write files over WebHDFS are sent to data servers. If not, this server moves the bytes itself, so that clients never meet the names of data servers." },
     key::WEBHDFS_TRANSFERS,
     key::CORS_ORIGINS,
+    key::HTTP_HOSTS,
     key::PROXY_USERS,
     key::INSECURE_SIMPLE_AUTH,
     Key { name: "superuser", hadoop: None, kind: Text, default: "",
@@ -89,6 +94,8 @@ pub const KEYS: &[Key] = &[
         help: "The highest replication that a file may ask for." },
     Key { name: "listing_limit", hadoop: Some(("dfs.ls.limit", Same)), kind: Integer { min: 1, max: 100_000 }, default: "1000",
         help: "Entries of one page of a listing." },
+    Key { name: "inotify_events_max", hadoop: Some(("dfs.namenode.inotify.max.events.per.rpc", Same)), kind: Integer { min: 1, max: 100_000 }, default: "1000",
+        help: "Events of one answer to a client that watches the namespace's changes." },
     Key { name: "access_time_precision_ms", hadoop: Some(("dfs.namenode.accesstime.precision", Same)), kind: Milliseconds { min: 0, max: ANY }, default: "1h",
         help: "How stale an access time may be; 0 keeps none." },
     Key { name: "safe_mode_threshold", hadoop: Some(("dfs.namenode.safemode.threshold-pct", Same)), kind: Threshold, default: "0.999",
@@ -103,7 +110,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "heartbeat_recheck_ms", hadoop: Some(("dfs.namenode.heartbeat.recheck-interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "5m",
         help: "A data server is dead after two of these and ten heartbeats of silence." },
     Key { name: "stale_after_ms", hadoop: Some(("dfs.namenode.stale.datanode.interval", Same)), kind: Milliseconds { min: 10, max: ANY }, default: "30s",
-        help: "A data server that has been silent for so long is read from last." },
+        help: "A data server that has been silent for so long, and for three heartbeats at least, is read from last, and its replicas are no reason to delete others." },
     key::SLOW_REPORT_INTERVAL_MS,
     Key { name: "exclude_slow_data_servers", hadoop: Some(("dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled", Same)), kind: Bool, default: "false",
         help: "Whether data servers that others have reported as slow get no new replicas while others will do." },
@@ -235,7 +242,10 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
         default_replication: settings.number("default_replication") as u16,
         heartbeat_interval_ms: settings.number("heartbeat_interval_ms"),
         recheck_interval_ms: settings.number("heartbeat_recheck_ms"),
-        stale_interval_ms: settings.number("stale_after_ms"),
+        // A server that is heard as often as it should be is not stale; HDFS has the same bound.
+        stale_interval_ms: settings
+            .number("stale_after_ms")
+            .max(STALE_HEARTBEATS * settings.number("heartbeat_interval_ms")),
         slow_report_interval_ms: settings.number("slow_report_interval_ms"),
         exclude_slow: settings.flag("exclude_slow_data_servers"),
         read_slow_last: settings.flag("read_slow_last"),
@@ -279,6 +289,7 @@ pub fn config(settings: &Settings, user: &str) -> anyhow::Result<MetaConfig> {
             write_count_max: settings.number("max_waiting_writes") as usize,
             frame_bytes_max: settings.number("max_request_bytes") as usize,
             request_bytes_max: settings.number("max_requests_bytes") as usize,
+            events_max: settings.number("inotify_events_max") as usize,
         },
         data_servers_file: Some(settings.text("data_servers_file"))
             .filter(|file| !file.is_empty())

@@ -16,6 +16,7 @@ pub mod meta;
 pub mod place;
 mod scans;
 pub mod settings;
+pub mod table;
 
 use clap::ValueEnum;
 use key::{Key, Kind, Value};
@@ -46,6 +47,11 @@ impl Role {
             Self::Data => DATA,
         }
     }
+}
+
+/// Whether a configuration file is that of a data server, by the keys in it.
+pub fn is_of_data_server(text: &str) -> bool {
+    check::role_of(text) == Role::Data
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,9 @@ pub const SCANS: &[&str] = &[
     "directory_scan_ms_per_second",
 ];
 
+/// Hadoop's word for our 0, which is never.
+pub const NEVER_IN_HADOOP: &str = "-1";
+
 /// Whether a value stands for what Hadoop means by it: the key is a scanner's, and `written` is not our name of it.
 pub fn has_other_words(name: &str, written: &str) -> bool {
     name != written && SCANS.contains(&name)

@@ -2,12 +2,13 @@
 
 use super::{
     hadoop::{self, Advice},
-    key::{HadoopUnit, Key, Kind, Value},
+    key::{HadoopUnit, Key, Kind, Value, host_names},
     place::is_host_port,
     scans,
 };
 use anyhow::{Context, bail};
 use std::{collections::BTreeMap, net::SocketAddr, path::Path};
+use web::settings::Source;
 
 /// Configuration files are small; anything larger is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -20,6 +21,8 @@ const ALIKE: f64 = 0.85;
 pub struct Settings {
     keys: Vec<&'static Key>,
     values: BTreeMap<&'static str, Value>,
+    /// Where the values come from that are not the defaults.
+    sources: BTreeMap<&'static str, Source>,
 }
 
 impl Settings {
@@ -37,7 +40,7 @@ impl Settings {
                 (key.name, value.expect("a default is a value of its key's kind"))
             })
             .collect();
-        Self { keys, values }
+        Self { keys, values, sources: BTreeMap::new() }
     }
 
     /// Takes over what a TOML file says. Unknown keys and wrong values are refused with file and line.
@@ -99,7 +102,10 @@ impl Settings {
                 Ok((known, parsed.map_err(|error| format!("{key_name}: {error}"))?))
             });
             match taken {
-                Ok((known, parsed)) => drop(self.values.insert(known.name, parsed)),
+                Ok((known, parsed)) => {
+                    self.values.insert(known.name, parsed);
+                    self.sources.insert(known.name, Source::File(name.to_owned()));
+                }
                 Err(problem) => problems.push(format!("{name}:{line}: {problem}")),
             }
         }
@@ -118,6 +124,7 @@ impl Settings {
         };
         let value = value.map_err(|error| anyhow::anyhow!("--set {}: {error} ({})", key.name, key.kind))?;
         self.values.insert(key.name, value);
+        self.sources.insert(key.name, Source::CommandLine);
         Ok(())
     }
 
@@ -159,7 +166,12 @@ impl Settings {
         (score > ALIKE).then_some(near)
     }
 
-    fn value(&self, name: &str) -> &Value {
+    /// Where the value of a key comes from.
+    pub fn source(&self, name: &str) -> Source {
+        self.sources.get(name).cloned().unwrap_or(Source::Default)
+    }
+
+    pub fn value(&self, name: &str) -> &Value {
         self.values.get(name).unwrap_or_else(|| panic!("{name} is a key of this role"))
     }
 
@@ -224,6 +236,10 @@ impl Settings {
 fn from_toml(kind: Kind, value: &toml::de::DeValue<'_>, unit: HadoopUnit) -> Result<Value, String> {
     use toml::de::DeValue;
     match (kind, value) {
+        (Kind::HostNames, DeValue::Array(_)) => match from_toml(Kind::Texts, value, unit)? {
+            Value::Texts(names) => host_names(names),
+            other => unreachable!("a list of texts is no {other:?}"),
+        },
         (Kind::Texts, DeValue::Array(items)) => items
             .iter()
             .map(|item| match item.get_ref() {
@@ -304,6 +320,21 @@ mod tests {
             assert_eq!(names.len(), count);
         }
         assert!(all.keys.len() > 20);
+    }
+
+    #[test]
+    fn a_wrong_name_of_a_host_is_refused_with_file_and_line() {
+        for tables in [META, DATA] {
+            let mut settings = Settings::defaults(tables);
+            settings.read_toml("http_hosts = ['console.example', '*.example']\n", "m").unwrap();
+            assert_eq!(settings.texts("http_hosts"), ["console.example", "*.example"]);
+            let wrong = settings.read_toml("\nhttp_hosts = ['http://console.example']\n", "m").unwrap_err();
+            assert!(
+                wrong.to_string().starts_with("m:2: http_hosts: `http://console.example` is no"),
+                "{wrong}"
+            );
+            assert!(settings.set("http_hosts=a,b:1").unwrap_err().to_string().contains("`b:1` is no"));
+        }
     }
 
     #[test]

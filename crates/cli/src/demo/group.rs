@@ -3,14 +3,15 @@
 use super::{
     Args, READY_TIMEOUT, further,
     shape::{self, Shape},
-    start_data, with_advice,
+    start_data, start_load, with_advice,
 };
 use crate::{
     admin::servers::Servers,
     client_config,
     config::{self, settings::Settings},
-    runtime, webhdfs,
+    console, runtime, webhdfs,
 };
+use ::console::Console;
 use anyhow::Context;
 use base::MemberId;
 use client::FileSystem;
@@ -21,7 +22,7 @@ use proto::hdfs;
 use std::{
     collections::BTreeMap,
     io::Write,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -50,13 +51,13 @@ pub async fn serve(
     let is_new = Shape::of(&args.dir).is_none();
     env.disk.create_directory(&args.dir)?;
     let coordinator = coord::Embedded::open(&env, &coordinator_dir)?;
-    let (mut configs, mut gateways) = (Vec::new(), BTreeMap::new());
+    let (mut configs, mut beside) = (Vec::new(), BTreeMap::new());
     for group in 1..=groups {
         for index in 1..=members {
             let mut config = member(&args, &mut settings, &user, (group, index), members, &coordinator)?;
-            if let Some(gateway) = webhdfs::beside_metadata(&settings, &user, &env, &mut config)? {
-                gateways.insert(config.group.member, Arc::new(gateway));
-            }
+            let gateway = webhdfs::beside_metadata(&settings, &user, &env, &mut config)?;
+            let console = console::beside_metadata(&settings, &user, &env, &mut config)?;
+            beside.insert(config.group.member, Arc::new(Beside { gateway, console }));
             configs.push(config);
         }
     }
@@ -73,12 +74,12 @@ pub async fn serve(
 
     let (stop, _) = watch::channel(false);
     let mut running = JoinSet::new();
-    start(&env, first, &gateways, &mut running, &stop).await;
+    start(&env, first, &beside, &mut running, &stop).await;
     for further in by_group {
         if !further[0].name_directory.exists() {
             further::make(&args.dir, &env, &cluster, &servers, further, coordinator.session()).await?;
         }
-        start(&env, further, &gateways, &mut running, &stop).await;
+        start(&env, further, &beside, &mut running, &stop).await;
     }
     let addresses = addresses(&configs);
     settings.set(&format!("metadata_servers={}", addresses.join(",")))?;
@@ -88,7 +89,8 @@ pub async fn serve(
     let http = configs.iter().filter_map(|config| config.http_address).map(|address| address.to_string());
     let http: Vec<String> = http.collect();
     client_config::write_for_group(&conf, NAMESERVICE, &addresses, &http, secret.as_deref())?;
-    let fs = FileSystem::connect(&format!("hdfs://{NAMESERVICE}"), &client::Config::from_dir(&conf)?)?;
+    let (uri, client_config) = (format!("hdfs://{NAMESERVICE}"), client::Config::from_dir(&conf)?);
+    let fs = FileSystem::connect(&uri, &client_config)?;
     let ready = async {
         wait_until_ready(&fs, data.len()).await?;
         if groups > 1 {
@@ -102,10 +104,16 @@ pub async fn serve(
         ready = ready => ready.map(|()| Some(runtime::stop_signal())),
     }?;
     if let Some(signal) = signal {
-        announce(&args, &configs, &conf);
+        let first = configs.first().filter(|first| beside[&first.group.member].console.is_some());
+        let login = first.and_then(|first| console::own_login_link(&env, first, first.http_address?, &user));
+        announce(&args, &configs, &conf, login.as_deref());
+        let load = start_load(&args, &uri, &client_config, user).await?;
         signal.await?;
+        eprintln!("stopping");
+        if let Some(load) = load {
+            load.stop().await;
+        }
     }
-    eprintln!("stopping");
     for server in data {
         server.shutdown().await;
     }
@@ -120,14 +128,14 @@ pub async fn serve(
 async fn start(
     env: &Env,
     configs: &[MetaConfig],
-    gateways: &BTreeMap<MemberId, Arc<Gateway>>,
+    beside: &BTreeMap<MemberId, Arc<Beside>>,
     running: &mut JoinSet<anyhow::Result<()>>,
     stop: &watch::Sender<bool>,
 ) {
     let (ready, mut all_ready) = mpsc::channel(1);
     for config in configs {
-        let gateway = gateways.get(&config.group.member).cloned();
-        running.spawn(keep_running(env.clone(), config.clone(), gateway, ready.clone(), stop.subscribe()));
+        let beside = beside.get(&config.group.member).cloned();
+        running.spawn(keep_running(env.clone(), config.clone(), beside, ready.clone(), stop.subscribe()));
     }
     drop(ready);
     while all_ready.recv().await.is_some() {}
@@ -193,11 +201,28 @@ fn write_secret(args: &Args, cluster: &Cluster) -> anyhow::Result<Option<PathBuf
     Ok(Some(path))
 }
 
+/// The answers of a member's HTTP port that are those of a client of the member.
+struct Beside {
+    gateway: Option<Gateway>,
+    console: Option<Console>,
+}
+
+impl Beside {
+    fn locate(&self, env: &Env, config: &MetaConfig, bound: SocketAddr) {
+        if let Some(gateway) = &self.gateway {
+            webhdfs::locate(gateway, None, bound);
+        }
+        if let Some(console) = &self.console {
+            console::locate(console, env, config, bound);
+        }
+    }
+}
+
 /// Runs a member and starts it again when it has ended, as a supervisor of servers would.
 async fn keep_running(
     env: Env,
     config: MetaConfig,
-    gateway: Option<Arc<Gateway>>,
+    beside: Option<Arc<Beside>>,
     ready: mpsc::Sender<()>,
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
@@ -208,8 +233,8 @@ async fn keep_running(
         let mut stopped = stop.clone();
         let asked = async move { drop(stopped.wait_for(|stop| *stop).await) };
         let started = |server: &metad::MetaServer| {
-            if let Some(gateway) = &gateway {
-                webhdfs::locate(gateway, None, server.rpc_address());
+            if let Some(beside) = &beside {
+                beside.locate(&env, &config, server.rpc_address());
             }
             not_ready = None;
         };
@@ -262,7 +287,7 @@ async fn wait_until_ready(fs: &FileSystem, data_servers: usize) -> anyhow::Resul
     waited.with_context(|| format!("no member serves after {} s: {last}", READY_TIMEOUT.as_secs()))
 }
 
-fn announce(args: &Args, configs: &[MetaConfig], conf: &Path) {
+fn announce(args: &Args, configs: &[MetaConfig], conf: &Path, login: Option<&str>) {
     println!("ready hdfs://{}", configs[0].rpc_address);
     let has_several = configs.iter().any(|config| config.group.id != configs[0].group.id);
     for config in configs {
@@ -280,5 +305,9 @@ fn announce(args: &Args, configs: &[MetaConfig], conf: &Path) {
     }
     println!("       clover admin group            who is active, who is in sync");
     println!("       clover admin group fail-active     and watch a takeover");
+    if let Some(login) = login {
+        println!("  web console, signed in once with this address:");
+        println!("       {login}");
+    }
     println!("  ^C stops it");
 }

@@ -106,6 +106,7 @@ mod tests {
             data_servers: 3,
             rpc_port: 0,
             http_port: 0,
+            with_load: false,
             set: Vec::new(),
         };
         assert_eq!(Shape::wanted(&args(None, None), None).unwrap(), Shape::Alone);

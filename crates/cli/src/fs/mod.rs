@@ -47,7 +47,7 @@ mod truncate;
 pub mod usage;
 mod walk;
 
-use crate::{runtime, target::Target};
+use crate::{exit_code, runtime, target::Target};
 use anyhow::Context;
 pub use failure::{Failure, Outcome};
 pub use item::Item;
@@ -215,11 +215,6 @@ impl Command {
     }
 }
 
-/// Exit code of a command that was interrupted: 128 + SIGINT.
-const EXIT_INTERRUPTED: u8 = 130;
-/// 128 + SIGTERM, with which a job that takes too long is stopped.
-const EXIT_TERMINATED: u8 = 143;
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let command = args.command;
     run_as(&args.target, command.name(), args.json, async move |shell: &mut Shell| command.run(shell).await)
@@ -242,12 +237,12 @@ pub fn run_as(
             _ = tokio::signal::ctrl_c() => {
                 transfer::clean_up().await;
                 eprintln!("Interrupted");
-                Ok(ExitCode::from(EXIT_INTERRUPTED))
+                Ok(ExitCode::from(exit_code::INTERRUPTED))
             }
             _ = terminate.recv() => {
                 transfer::clean_up().await;
                 eprintln!("Terminated");
-                Ok(ExitCode::from(EXIT_TERMINATED))
+                Ok(ExitCode::from(exit_code::TERMINATED))
             }
             outcome = command(&mut shell) => {
                 shell.check(outcome);

@@ -3,10 +3,9 @@
 use super::{
     failure::{Failure, Outcome},
     item::Item,
-    path,
-    shell::{Shell, home},
+    shell::Shell,
 };
-use client::FileSystem;
+use client::{FileSystem, NotTrashed};
 use std::io::{BufRead, Write};
 
 /// Delete files, and with -r directories.
@@ -99,25 +98,18 @@ async fn move_to_trash(shell: &mut Shell, item: &Item) -> Outcome<bool> {
     if !has_trash(shell, &item.fs).await? {
         return Ok(false);
     }
-    let trash = format!("{}/.Trash", home(&item.fs));
-    if item.path == trash || item.path.starts_with(&format!("{trash}/")) {
-        return Ok(false);
+    match client::move_to_trash(&item.fs, &item.path).await {
+        Ok(place) => {
+            eprintln!("Moved: '{}' to trash at: {}{place}", item.uri(), item.fs.uri());
+            Ok(true)
+        }
+        Err(NotTrashed::IsThere) => Ok(false),
+        Err(NotTrashed::HoldsTrash) => {
+            let reason = "holds the trash and cannot be moved there. Consider using -skipTrash option";
+            Err(Failure::path(&item.shown, reason))
+        }
+        Err(NotTrashed::Failed(error)) => Err(error.into()),
     }
-    let below = if item.path == "/" { "/".to_owned() } else { format!("{}/", item.path) };
-    if trash.starts_with(&below) {
-        let reason = "holds the trash and cannot be moved there. Consider using -skipTrash option";
-        return Err(Failure::path(&item.shown, reason));
-    }
-    let mut place = format!("{trash}/Current{}", item.path);
-    let directory = path::parent(&place).unwrap_or("/").to_owned();
-    item.fs.make_directory(&directory, true, 0o700).await?;
-    if item.fs.exists(&place).await? {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        place = format!("{place}{}", now.as_millis());
-    }
-    item.fs.rename(&item.path, &place, false).await?;
-    eprintln!("Moved: '{}' to trash at: {}{place}", item.uri(), item.fs.uri());
-    Ok(true)
 }
 
 async fn has_trash(shell: &Shell, fs: &FileSystem) -> Outcome<bool> {

@@ -7,6 +7,7 @@ use super::{
     local,
     path::{self, Written},
 };
+use crate::exit_code;
 use client::{Config, FileSystem};
 use std::{
     collections::BTreeMap,
@@ -80,12 +81,12 @@ impl Shell {
         if let Failure::Output(error) = failure
             && error.kind() == std::io::ErrorKind::BrokenPipe
         {
-            std::process::exit(crate::EXIT_NOBODY_READS.into());
+            std::process::exit(exit_code::NOBODY_READS.into());
         }
         self.warn(failure);
         match failure {
             Failure::Usage(_) => {
-                self.exit_code = super::usage::EXIT_CODE;
+                self.exit_code = exit_code::USAGE_OF_SHELL;
                 super::usage::of_command(self.command);
             }
             _ => self.exit_code = self.exit_code.max(1),

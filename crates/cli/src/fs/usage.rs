@@ -1,10 +1,8 @@
 //! The messages about a command line that is not understood.
 
+use crate::exit_code;
 use clap::{CommandFactory, error::ErrorKind};
 use std::{ffi::OsString, process::ExitCode};
-
-/// Exit code of a command line that makes no sense, as Hadoop's shell has it (-1).
-pub const EXIT_CODE: u8 = 255;
 
 /// Prints clap's complaint (or the help that was asked for) and says how the process ends.
 pub fn refuse(arguments: &[OsString], error: clap::Error) -> ExitCode {
@@ -12,7 +10,7 @@ pub fn refuse(arguments: &[OsString], error: clap::Error) -> ExitCode {
     // Scripts that come from Hadoop expect its exit code.
     let code = match (error.kind(), is_fs) {
         (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _) => 0,
-        (_, true) => EXIT_CODE,
+        (_, true) => exit_code::USAGE_OF_SHELL,
         (_, false) => error.exit_code() as u8,
     };
     let _ = error.print();

@@ -1,17 +1,21 @@
 //! `clover fsck`: looks at every file below a path, and tells which have lost blocks, or have too few replicas.
 //!
+//! The files are found and judged by [`gateway::fsck`], as those of the stock `hdfs fsck` are; the words are Clover's own here.
+//!
 //! It asks what every client may ask: listings with the locations of blocks. So it works against HDFS as well, sees only
 //! what its user may read, and costs the metadata server a listing for each directory.
 
-mod judge;
 mod show;
 
 use crate::{runtime, target::Target};
 use anyhow::Context;
-use client::{FileKind, FileSystem};
-use judge::{File, Sums};
+use client::FileSystem;
+use gateway::fsck::{
+    sums::{Cluster, File, Sums},
+    walk::{Step, Walk},
+};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     io::IsTerminal,
     process::ExitCode,
     time::{Duration, Instant},
@@ -67,41 +71,30 @@ async fn check(fs: &FileSystem, args: &Args) -> anyhow::Result<ExitCode> {
         Err(_) => None,
     };
     let root = fs.status(&args.path).await?;
+    let cluster = Cluster { racks, min_replication: 1 };
     let mut sums = Sums::default();
     let mut said = Progress::new();
-    let mut directories = vec![root.path.clone()];
-    if root.kind == FileKind::Directory {
-        sums.directories += 1;
-    }
-    while let Some(directory) = directories.pop() {
-        let mut listing = fs.list_located(&directory);
-        loop {
-            let entry = listing.next_located().await;
-            let entry = match entry {
-                // It was deleted meanwhile.
-                Err(client::Error::Fs(base::FsError::NotFound(_))) if directory != root.path => break,
-                other => other.with_context(|| format!("{directory} cannot be listed"))?,
-            };
-            let Some((status, located)) = entry else { break };
-            match status.kind {
-                FileKind::Directory => {
-                    sums.directories += 1;
-                    directories.push(status.path);
-                }
-                FileKind::Symlink => sums.symlinks += 1,
-                FileKind::File => {
-                    let located = located.unwrap_or_default();
-                    let file = File::from_wire(&status.path, status.length, status.replication, &located);
-                    if file.is_open && !args.open_for_write {
-                        sums.open_files += 1;
-                        continue;
+    let mut walk = Walk::new(fs.clone(), &root, HashSet::new());
+    while let Some(step) =
+        walk.next().await.with_context(|| format!("not everything below {} can be listed", root.path))?
+    {
+        match step {
+            Step::Look => {}
+            Step::Directory(_) => sums.directories += 1,
+            Step::Symlink(_) => sums.symlinks += 1,
+            Step::File(found) => {
+                let (status, located) = *found;
+                let file = File::from_wire(&status.path, status.length, status.replication, &located);
+                match file.is_open && !args.open_for_write {
+                    true => sums.skip(&file),
+                    false => {
+                        sums.add(&file, &cluster);
+                        show::file(args, &file, racks);
                     }
-                    sums.add(&file, racks);
-                    show::file(args, &file, racks);
                 }
             }
-            said.tell(&sums);
         }
+        said.tell(&sums);
     }
     said.end();
     show::sums(args, &sums, racks, begun.elapsed());

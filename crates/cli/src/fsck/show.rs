@@ -1,10 +1,11 @@
 //! The words for people and for scripts.
 
-use super::{
-    Args,
-    judge::{Block, Fault, File, Server, Sums},
-};
+use super::Args;
 use crate::admin::service;
+use gateway::fsck::{
+    block::{Block, Fault, Server},
+    sums::{File, Sums},
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -51,13 +52,17 @@ fn told(block: &Block, fault: Fault, wanted: usize) -> String {
         }
         Fault::Corrupt => format!("CORRUPT {name} of {} bytes: every replica is damaged", block.bytes),
         Fault::UnderReplicated { .. } => {
-            let gone = [(block.decommissioned, "decommissioned"), (block.maintained, "in maintenance")];
+            let gone =
+                [(block.counts.leaving(), "decommissioned"), (block.counts.maintained(), "in maintenance")];
             let gone: String = gone
                 .iter()
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!(", {count} on servers that are {what}"))
                 .collect();
-            format!("UNDER-REPLICATED {name}: {} of {wanted} replicas are in service{gone}", block.live)
+            format!(
+                "UNDER-REPLICATED {name}: {} of {wanted} replicas are in service{gone}",
+                block.counts.live
+            )
         }
         Fault::Misplaced => format!("MISPLACED {name}: all replicas are on one rack"),
     }
@@ -111,13 +116,18 @@ pub fn sums(args: &Args, sums: &Sums, racks: Option<usize>, took: Duration) {
     sums_lines(args, sums, racks, took).iter().for_each(|line| println!("{line}"));
 }
 
+/// Replicas on servers that are decommissioned, or on the way there.
+fn leaving(sums: &Sums) -> u64 {
+    sums.decommissioning_replicas + sums.decommissioned_replicas
+}
+
 fn sums_json(sums: &Sums, racks: Option<usize>) -> Value {
     json!({
         "healthy": sums.is_healthy(),
         "racks": racks,
         "directories": sums.directories,
         "files": sums.files,
-        "open_files": sums.open_files,
+        "open_files": sums.open_files + sums.skipped.files,
         "symlinks": sums.symlinks,
         "bytes": sums.bytes,
         "blocks": sums.blocks,
@@ -131,7 +141,7 @@ fn sums_json(sums: &Sums, racks: Option<usize>) -> Value {
         "missing_replicas": sums.missing_replicas,
         "over_replicated_blocks": sums.over_replicated,
         "misplaced_blocks": sums.misplaced,
-        "decommissioned_replicas": sums.decommissioned_replicas,
+        "decommissioned_replicas": leaving(sums),
     })
 }
 
@@ -139,7 +149,7 @@ fn sums_lines(args: &Args, sums: &Sums, racks: Option<usize>, took: Duration) ->
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let open = match args.open_for_write {
         true => format!("{} of them are being written", sums.open_files),
-        false => format!("{} more are being written, and were not looked at", sums.open_files),
+        false => format!("{} more are being written, and were not looked at", sums.skipped.files),
     };
     let mut lines = vec![
         format!("files             {}, {} bytes; {open}", sums.files, sums.bytes),
@@ -159,10 +169,10 @@ fn sums_lines(args: &Args, sums: &Sums, racks: Option<usize>, took: Duration) ->
         Some(racks) => format!("misplaced         {}; there are {racks} racks", sums.misplaced),
         None => "misplaced         not known: only a superuser is told of the racks".to_owned(),
     });
-    if sums.decommissioned_replicas > 0 {
+    if leaving(sums) > 0 {
         lines.push(format!(
             "leaving           {} replicas are on decommissioned servers, or on servers on the way there",
-            sums.decommissioned_replicas
+            leaving(sums)
         ));
     }
     lines.push(match sums.is_healthy() {

@@ -122,6 +122,36 @@ fn what_the_manual_says_to_type_is_understood() {
     assert!(commands > 60, "only {commands} commands were found: has the manual's layout changed?");
 }
 
+/// The commands that `clover status`, `clover doctor` and the alerts tell a person to type.
+#[test]
+fn what_conditions_and_alerts_say_to_type_is_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut commands = 0;
+    for directory in ["crates/verdict/src", "crates/verdict/src/judge", "crates/cli/src/doctor"] {
+        for entry in std::fs::read_dir(root.join(directory)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Not the comments, which are for readers of the source.
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for line in code {
+                for word in line.split('`').skip(1).step_by(2).filter(|word| word.starts_with("clover ")) {
+                    commands += 1;
+                    check(&path.display().to_string(), word);
+                }
+            }
+        }
+    }
+    let rules = std::fs::read_to_string(root.join("crates/cli/src/generate/alerts.yml")).unwrap();
+    for rule in rules.split("next: \"").skip(1) {
+        commands += 1;
+        check("alerts.yml", rule.split('"').next().unwrap());
+    }
+    assert!(commands > 50, "only {commands} commands were found");
+}
+
 /// The lines of code blocks, and code within the text that is whole: no `[optional]` parts, no `…`.
 fn typed(text: &str) -> Vec<String> {
     let mut lines = Vec::new();

@@ -5,7 +5,10 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 static DEMOS: AtomicU32 = AtomicU32::new(0);
@@ -15,8 +18,12 @@ pub struct Demo {
     directory: PathBuf,
     process: Child,
     uri: String,
+    /// The lines that it has printed.
+    said: Said,
     superuser: String,
 }
+
+type Said = Arc<Mutex<Vec<String>>>;
 
 pub struct Output {
     /// The bytes of both streams: standard output, and standard error after it.
@@ -45,7 +52,8 @@ impl Demo {
         Self::with(&["--data-servers", &count.to_string()])
     }
 
-    fn with(words: &[&str]) -> Self {
+    /// A cluster with these options of `clover demo`.
+    pub fn with(words: &[&str]) -> Self {
         let number = DEMOS.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("clover-shell-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
@@ -55,8 +63,8 @@ impl Demo {
             let _ = std::fs::remove_dir_all(directory.join("cluster"));
             spawn(&directory, words)
         });
-        let (process, uri) = started.expect("the demo says when it is ready");
-        let mut demo = Self { directory, process, uri, superuser: String::new() };
+        let (process, uri, said) = started.expect("the demo says when it is ready");
+        let mut demo = Self { directory, process, uri, said, superuser: String::new() };
         demo.superuser = demo.must(&["-stat", "%u", "/"]).text.trim().to_owned();
         demo
     }
@@ -70,7 +78,34 @@ impl Demo {
     pub fn kill_and_start(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        (self.process, self.uri) = spawn(&self.directory, &[]).expect("the demo says when it is ready");
+        self.start_again();
+    }
+
+    /// Asks it to end as ^C does, waits until it has ended, and returns its exit code and all that it has printed.
+    pub fn interrupt(&mut self) -> (i32, Vec<String>) {
+        self.signal("-INT");
+        let code = self.process.wait().unwrap().code().unwrap_or(-1);
+        // The reader of its lines has let go of them when it has read the last one.
+        while Arc::strong_count(&self.said) > 1 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        (code, self.said())
+    }
+
+    /// Starts it in the same directory, without any options.
+    pub fn start_again(&mut self) {
+        self.start_again_with(&[]);
+    }
+
+    /// Starts it in the same directory, with these options.
+    pub fn start_again_with(&mut self, words: &[&str]) {
+        let started = spawn(&self.directory, words).expect("the demo says when it is ready");
+        (self.process, self.uri, self.said) = started;
+    }
+
+    /// The lines that it has printed so far.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
     }
 
     /// Sends the signal of this name to the demo, like the command `kill`.
@@ -122,7 +157,7 @@ impl Drop for Demo {
 }
 
 /// `None`: it has ended before it was ready.
-fn spawn(directory: &Path, words: &[&str]) -> Option<(Child, String)> {
+fn spawn(directory: &Path, words: &[&str]) -> Option<(Child, String, Said)> {
     let mut command = clover(directory);
     command.args(["demo", "--dir", "cluster", "--rpc-port", "0", "--http-port", "0"]).args(words);
     // Small blocks, so that small files have several.
@@ -140,8 +175,10 @@ fn spawn(directory: &Path, words: &[&str]) -> Option<(Child, String)> {
         }
     };
     // The rest is read, so that it never waits for a reader.
-    std::thread::spawn(move || lines.for_each(drop));
-    Some((process, uri))
+    let said = Said::default();
+    let reader = said.clone();
+    std::thread::spawn(move || lines.for_each(|line| reader.lock().unwrap().push(line.unwrap())));
+    Some((process, uri, said))
 }
 
 /// Sends a signal, as `-STOP`.

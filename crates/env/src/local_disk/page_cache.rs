@@ -50,10 +50,17 @@ fn sync_range(file: &fs::File, offset: u64, length: u64, flags: u32) -> io::Resu
         match io::Error::last_os_error() {
             error if error.kind() == io::ErrorKind::Interrupted => {}
             // A file system without it: a sync says more than is asked for.
-            error if super::medium::is_unsupported(&error) => return file.sync_data(),
+            error if is_not_to_be_had(&error) => return file.sync_data(),
             error => return Err(error),
         }
     }
+}
+
+/// The file system has no such call, or the process may not make it: a filter of calls, as containers have them, says so.
+fn is_not_to_be_had(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    super::medium::is_unsupported(error) || is(Errno::NOSYS) || is(Errno::PERM)
 }
 
 pub fn forget(file: &fs::File, offset: u64, length: u64) -> io::Result<()> {

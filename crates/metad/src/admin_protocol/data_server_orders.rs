@@ -12,7 +12,7 @@ use crate::{
         hosts_file,
         orders::{self, Orders},
     },
-    partition::server_orders::{of_the_journal, place_of},
+    partition::server_orders::of_the_journal,
 };
 use base::{FsError, FsResult, Timestamp};
 use blocks::{AdminOrder, DataServer, ServerFilter};
@@ -23,6 +23,7 @@ use namespace::{
 };
 use proto::{clover::admin as p, hdfs::datanode_info_proto::AdminState};
 use rpc::{Call, Replier};
+use serving::server_orders::place_of;
 use std::{
     collections::BTreeMap,
     io,

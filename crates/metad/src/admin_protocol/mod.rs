@@ -7,11 +7,13 @@
 
 mod data_server_orders;
 mod deletions;
+pub mod facts;
 mod groups;
 mod namespace_groups;
 mod orders;
 mod proof;
 mod repair_view;
+mod replicas;
 pub mod show;
 mod successor;
 pub mod takeovers;
@@ -33,11 +35,16 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
             let Some((request, reply)) = decode::<p::GetGroupRequestProto>(&call, reply) else { return };
             show::get_group(core, call, request.is_local(), reply);
         }
+        "getFacts" => {
+            let Some((_, reply)) = decode::<p::GetFactsRequestProto>(&call, reply) else { return };
+            reply.ok(&facts::of(core));
+        }
         "getDirectoryLog" => groups::show(core, call, reply),
         "getGroups" => namespace_groups::list(core, call, reply),
         "getHome" => namespace_groups::home(core, call, reply),
         "orderDataServer" => data_server_orders::order(core, call, reply),
         "getDataServerOrders" => data_server_orders::list(core, call, reply),
+        "getReplicas" => replicas::list(core, call, reply),
         "challenge" => {
             let Some((_, reply)) = decode::<p::ChallengeRequestProto>(&call, reply) else { return };
             let (cluster_id, member) = (&core.cluster.cluster_id, core.partition.member.me().member);

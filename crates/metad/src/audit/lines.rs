@@ -48,8 +48,10 @@ fn watched(core: &Arc<Core>, call: &Call, reply: Replier, lines: Vec<Audited>) -
     if lines.is_empty() {
         return reply;
     }
-    let (core, caller, address) = (core.clone(), call.caller.clone(), call.origin.address);
+    // An answer that waits within the server must not keep the server, which could then never be started again in this process.
+    let (core, caller, address) = (Arc::downgrade(core), call.caller.clone(), call.origin.address);
     reply.watched(move |answer| {
+        let Some(core) = core.upgrade() else { return };
         for line in lines {
             if let (Some(line), Some(log)) = (to_text(&core, &caller, address, line, answer), &core.audit) {
                 log.add(&line);

@@ -67,7 +67,7 @@ fn entry_of(entry: &p::AclEntryProto) -> AclEntry {
     }
 }
 
-fn entry_to(entry: &AclEntry) -> p::AclEntryProto {
+pub fn entry_to(entry: &AclEntry) -> p::AclEntryProto {
     p::AclEntryProto {
         // Both count as Hadoop does.
         r#type: entry.kind as i32,

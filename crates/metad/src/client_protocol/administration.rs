@@ -1,13 +1,13 @@
 //! The orders of operators: `hdfs dfsadmin`.
 
-use super::{calls, decode, refuse_in_safe_mode, require_superuser};
+use super::{decode, refuse_in_safe_mode, require_superuser};
 use crate::{
     core::Core,
     datanodes::orders,
     partition::{Partition, upgrade},
 };
 use base::{FsError, Level};
-use namespace::{Privileged, Sight};
+use namespace::Privileged;
 use proto::{exception::JAVA_ILLEGAL_ARGUMENT, hdfs as p};
 use rpc::{Call, Replier, RpcError};
 use serving::admission;
@@ -199,25 +199,4 @@ pub fn set_balancer_bandwidth(core: &Arc<Core>, call: Call, reply: Replier) {
         core.partition.blocks.lock().set_balancing_rate(rate);
     }
     reply.ok(&p::SetBalancerBandwidthResponseProto {});
-}
-
-/// The number of the last entry that has committed.
-pub fn get_current_edit_log_txid(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetCurrentEditLogTxidRequestProto>(&call, reply) else { return };
-    calls::once_certain(core, &call, reply, Sight::Nothing, || {
-        require_superuser(core, &call, Privileged::GetCurrentEditLogTxid)?;
-        Ok(p::GetCurrentEditLogTxidResponseProto { txid: core.partition.commit.committed().0 as i64 })
-    });
-}
-
-fn not_built(what: &str) -> FsError {
-    FsError::Unsupported(format!("{what} is not built yet in this version of Clover."))
-}
-
-/// `DFSInotifyEventInputStream` asks this.
-pub fn get_edits_from_txid(core: &Arc<Core>, call: Call, reply: Replier) {
-    let Some((_, reply)) = decode::<p::GetEditsFromTxidRequestProto>(&call, reply) else { return };
-    let allowed = require_superuser(core, &call, Privileged::GetEditsFromTxid);
-    let refused = allowed.err().unwrap_or_else(|| not_built("Watching the namespace's changes (inotify)"));
-    reply.fs_error(&refused);
 }

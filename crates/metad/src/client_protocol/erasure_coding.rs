@@ -17,7 +17,7 @@ use proto::hdfs as p;
 use rpc::{Call, Replier};
 use std::sync::Arc;
 
-fn policy_proto(policy: &Policy) -> p::ErasureCodingPolicyProto {
+pub fn policy_proto(policy: &Policy) -> p::ErasureCodingPolicyProto {
     p::ErasureCodingPolicyProto {
         name: Some(policy.name.into()),
         schema: Some(p::EcSchemaProto {

@@ -199,16 +199,21 @@ fn put_block(text: &mut String, namespace: &Namespace, map: &BlockMap, id: Block
     text.push('\n');
 }
 
+/// Hadoop's name for the reason.
+pub fn reason_name(reason: CorruptReason) -> &'static str {
+    match reason {
+        CorruptReason::GenerationStampMismatch => "GENSTAMP_MISMATCH",
+        CorruptReason::SizeMismatch => "SIZE_MISMATCH",
+        CorruptReason::InvalidState => "INVALID_STATE",
+        CorruptReason::CorruptionReported => "CORRUPTION_REPORTED",
+    }
+}
+
 fn put_damage(text: &mut String, replicas: &Replicas) {
     let Replicas { block, places, .. } = replicas;
     for place in places {
         let Some(damage) = place.damage else { continue };
-        let reason = match damage {
-            CorruptReason::GenerationStampMismatch => "GENSTAMP_MISMATCH",
-            CorruptReason::SizeMismatch => "SIZE_MISMATCH",
-            CorruptReason::InvalidState => "INVALID_STATE",
-            CorruptReason::CorruptionReported => "CORRUPTION_REPORTED",
-        };
+        let reason = reason_name(damage);
         let _ = writeln!(
             text,
             "Block={block}\tSize={}\tNode={}\tStorageID={}\tStorageState=NORMAL\tTotalReplicas={}\tReason={reason}",

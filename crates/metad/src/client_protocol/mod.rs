@@ -18,10 +18,11 @@ mod corrupt_files;
 mod elsewhere;
 mod encryption_zones;
 mod erasure_coding;
+mod events;
 mod files;
 mod leading;
 mod looking;
-mod meta_save;
+pub mod meta_save;
 mod open_files;
 mod places;
 mod policies;
@@ -41,6 +42,7 @@ mod xattrs;
 
 pub use answers::{Answer, Encoded};
 pub use calls::{decode, hand_over, refuse_in_safe_mode};
+pub use erasure_coding::policy_proto;
 pub use service::{ha_state, require_superuser};
 pub use walks::run as run_walks;
 
@@ -186,8 +188,8 @@ fn other_call(core: &Arc<Core>, call: Call, reply: Replier) {
         "rollingUpgrade" => administration::rolling_upgrade(core, call, reply),
         "metaSave" => meta_save::meta_save(core, call, reply),
         "setBalancerBandwidth" => administration::set_balancer_bandwidth(core, call, reply),
-        "getCurrentEditLogTxid" => administration::get_current_edit_log_txid(core, call, reply),
-        "getEditsFromTxid" => administration::get_edits_from_txid(core, call, reply),
+        "getCurrentEditLogTxid" => events::get_current_edit_log_txid(core, call, reply),
+        "getEditsFromTxid" => events::get_edits_from_txid(core, call, reply),
         "msync" => service::msync(core, call, reply),
         "getHAServiceState" => service::get_ha_service_state(core, call, reply),
 

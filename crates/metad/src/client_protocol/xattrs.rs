@@ -24,13 +24,14 @@ fn name_of(xattr: &p::XAttrProto) -> XattrName {
     XattrName { space, name: xattr.name.as_str().into() }
 }
 
-fn to_proto(xattr: &Xattr) -> p::XAttrProto {
-    p::XAttrProto {
-        // Counts as Hadoop does.
-        namespace: xattr.name.space as i32,
-        name: xattr.name.name.clone().into(),
-        value: (!xattr.value.is_empty()).then(|| Bytes::copy_from_slice(&xattr.value)),
-    }
+pub fn to_proto(xattr: &Xattr) -> p::XAttrProto {
+    let value = (!xattr.value.is_empty()).then(|| Bytes::copy_from_slice(&xattr.value));
+    p::XAttrProto { value, ..name_to_proto(&xattr.name) }
+}
+
+pub fn name_to_proto(name: &XattrName) -> p::XAttrProto {
+    // The number counts as Hadoop does.
+    p::XAttrProto { namespace: name.space as i32, name: name.name.clone().into(), value: None }
 }
 
 pub fn set_xattr(core: &Arc<Core>, call: Call, reply: Replier) {

@@ -1,15 +1,12 @@
 //! An operator's orders for data servers, and an operator's word on their racks, on the way to the block map.
 //!
-//! Orders come from two places: the files of this member, and the journal, which all members have. A server is out of service if either says so,
-//! and for good if either says that.
+//! Orders come from two places: the files of this member, and the journal, which all members have. The greater one holds ([`AdminOrder`]).
 
-use crate::{
-    core::Core,
-    partition::server_orders::{of_the_journal, order_of, place_of},
-};
+use crate::{core::Core, partition::server_orders::of_the_journal};
 use ::blocks::{AdminOrder, DataServer, ServerFilter};
 use base::Timestamp;
 use namespace::server_orders::{ServerOrder, ServerOrders, place};
+use serving::server_orders::{order_for, order_of, outdated, place_of};
 use std::net::{IpAddr, SocketAddr};
 
 /// The orders for one data server, by where they come from.
@@ -22,12 +19,7 @@ pub struct Sources {
 impl Sources {
     /// The order that holds.
     pub fn joined(self) -> AdminOrder {
-        let either = |order| self.files == order || self.journal == order;
-        match () {
-            () if either(AdminOrder::Decommission) => AdminOrder::Decommission,
-            () if either(AdminOrder::Maintenance) => AdminOrder::Maintenance,
-            () => AdminOrder::InService,
-        }
+        self.files.max(self.journal)
     }
 }
 
@@ -46,8 +38,7 @@ impl<'a> Orders<'a> {
 
     pub fn sources(&self, server: SocketAddr) -> Sources {
         let files = self.core.admission.order_for(server.ip(), server.port().into(), self.now);
-        let leave = self.journal.get(server).map(|order| order.leave);
-        Sources { files, journal: order_of(leave, self.now) }
+        Sources { files, journal: order_for(&self.journal, server, self.now) }
     }
 }
 
@@ -70,13 +61,9 @@ pub fn give_newest(core: &Core, server: &DataServer, ip: IpAddr, port: u16) {
 pub fn give_all(core: &Core) {
     let servers = core.partition.blocks.lock().servers(ServerFilter::All);
     let orders = Orders::now(core);
-    for server in servers {
-        let Some(place) = place_of(&server) else { continue };
-        let order = orders.sources(place).joined();
-        // The map is locked for those few only that have to change.
-        if !order.is_obeyed_in(server.admin_state) {
-            give(core, &server, order);
-        }
+    // The map is locked for those few only that have to change.
+    for (server, order) in outdated(&servers, |server| orders.sources(server).joined()) {
+        give(core, server, order);
     }
 }
 
@@ -115,7 +102,6 @@ pub fn give(core: &Core, server: &DataServer, order: AdminOrder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use namespace::server_orders::Leave;
 
     #[test]
     fn either_source_takes_a_server_out_and_for_good_is_stronger() {
@@ -130,15 +116,5 @@ mod tests {
             assert_eq!(Sources { files: one, journal: other }.joined(), joined);
             assert_eq!(Sources { files: other, journal: one }.joined(), joined);
         }
-    }
-
-    #[test]
-    fn an_order_of_the_journal_ends_at_its_time() {
-        let at = Timestamp::from_ms;
-        let until = Some(Leave::Maintenance { until: Some(at(50)) });
-        assert_eq!(order_of(until, at(49)), AdminOrder::Maintenance);
-        assert_eq!(order_of(until, at(50)), AdminOrder::InService);
-        assert_eq!(order_of(Some(Leave::Decommission), at(50)), AdminOrder::Decommission);
-        assert_eq!(order_of(None, at(50)), AdminOrder::InService);
     }
 }

@@ -10,7 +10,7 @@ use proto::{
 };
 
 /// The namespace layout of Hadoop 3.5: what a data server and a balancer compare with their own.
-pub const NAMESPACE_LAYOUT_VERSION: i32 = -67;
+pub use proto::fsimage::LAYOUT_VERSION as NAMESPACE_LAYOUT_VERSION;
 /// The release whose protocols are spoken; data servers refuse to talk to a much older one.
 pub const SOFTWARE_VERSION: &str = "3.5.0";
 /// `STORAGE_BLOCK_REPORT_BUFFERS`: block reports may come as encoded buffers.

@@ -71,10 +71,10 @@ pub fn pump(partition: &Arc<Partition>) {
 }
 
 /// This group sends the call on to another one. If the call has waited here, the machine keeps later entries out until it comes again: now it hears
-/// that the call does not.
+/// that the call does not. It runs under the namespace's lock, and a step may come to answers: the thread of the directories takes it.
 pub fn forget(partition: &Arc<Partition>, call: &Call) {
     if partition.directories.forget(call) {
-        step(partition, Input::Tick);
+        partition.directories.wake();
     }
 }
 

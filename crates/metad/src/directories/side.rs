@@ -333,7 +333,7 @@ impl Directories {
         }
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         *self.is_woken.lock() = true;
         self.wake.notify_all();
     }

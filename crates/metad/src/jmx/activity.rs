@@ -4,7 +4,7 @@ use super::Look;
 use measures::{Figures, STAGES, WINDOWS};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use web::jmx::Bean;
+use web::jmx::{Beans, Counters, Record};
 
 /// How many users are shown for an operation (`dfs.namenode.top.num.users`).
 const USERS_MAX: usize = 10;
@@ -12,18 +12,39 @@ const USERS_MAX: usize = 10;
 /// How many pairs of a user and a method the list of the busiest is made from.
 const PAIRS_MAX: usize = 1_000;
 
-pub fn beans(look: &Look<'_>) -> [Bean; 3] {
-    [name_node(look), port(look), methods(look)]
+/// The records of metrics that these beans are made from.
+const NAME_NODE: Record = Record {
+    name: "namenode",
+    counters: Counters::AllBut(&["TotalFileOps", "FsImageLoadTime", "SafeModeTime"]),
+};
+const RPC: Record = Record {
+    name: "rpc",
+    counters: Counters::AllBut(&[
+        "CallQueueLength",
+        "NumDroppedConnections",
+        "NumOpenConnections",
+        "TotalRequests",
+    ]),
+};
+const RPC_DETAILED: Record = Record { name: "rpcdetailed", counters: Counters::AllBut(&[]) };
+
+pub fn put(look: &Look<'_>, beans: &mut Beans<'_>) {
+    let own = "NameNodeActivity";
+    beans.put_record(look.name(own), NAME_NODE, own, || name_node(look));
+    let of_port = format!("RpcActivityForPort{}", look.port);
+    beans.put_record(look.name(&of_port), RPC, of_port, || port(look));
+    let of_methods = format!("RpcDetailedActivityForPort{}", look.port);
+    beans.put_record(look.name(&of_methods), RPC_DETAILED, of_methods, || methods(look));
 }
 
 /// How often these methods were called.
 fn calls(look: &Look<'_>, names: &[&str]) -> u64 {
-    look.methods.iter().filter(|of| names.contains(&of.method)).map(|of| of.stages[0].count()).sum()
+    look.methods().iter().filter(|of| names.contains(&of.method)).map(|of| of.stages[0].count()).sum()
 }
 
 /// How often these methods were called and did what they were asked for.
 fn done(look: &Look<'_>, names: &[&str]) -> u64 {
-    let of_name = look.methods.iter().filter(|of| names.contains(&of.method));
+    let of_name = look.methods().iter().filter(|of| names.contains(&of.method));
     of_name.map(|of| of.stages[0].count().saturating_sub(of.refused)).sum()
 }
 
@@ -31,9 +52,13 @@ fn mean_ms(figures: &Figures) -> f64 {
     figures.mean_ns() as f64 / 1e6
 }
 
-fn name_node(look: &Look<'_>) -> Bean {
+fn name_node(look: &Look<'_>) -> Value {
     let syncs = look.core.partition.member.flush_times();
-    let reports = look.methods.iter().find(|of| of.method == "blockReport").map(|of| &of.stages[1]);
+    let start = &look.core.partition.start;
+    // 0 while it lasts, as in Hadoop.
+    let safe_mode_ended = look.core.partition.blocks.lock().safe_mode_progress().ended;
+    let safe_mode_ms = safe_mode_ended.map_or(0, |at| at.ms_since(start.loaded));
+    let reports = look.methods().iter().find(|of| of.method == "blockReport").map(|of| &of.stages[1]);
     let counted = [
         ("AddBlockOps", calls(look, &["addBlock"])),
         ("AllowSnapshotOps", calls(look, &["allowSnapshot"])),
@@ -88,36 +113,40 @@ fn name_node(look: &Look<'_>) -> Bean {
         "tag.ProcessName": "NameNode",
         "tag.SessionId": null,
         "tag.Context": "dfs",
-        "tag.Hostname": look.process.host_name,
+        "tag.Hostname": look.process().host_name,
         "TotalFileOps": total,
+        "FsImageLoadTime": start.image_ms(),
+        "SafeModeTime": safe_mode_ms,
         "SyncsAvgTime": mean_ms(&syncs),
         "StorageBlockReportAvgTime": reports.map_or(0.0, mean_ms),
     }) else {
         unreachable!("it is written as an object")
     };
     attributes.extend(others);
-    Bean::new(look.name("NameNodeActivity"), "NameNodeActivity", Value::Object(attributes))
+    Value::Object(attributes)
 }
 
 /// The stages of all calls together.
 fn all_calls(look: &Look<'_>) -> [Figures; STAGES.len()] {
     let mut sums: [Figures; STAGES.len()] = Default::default();
-    for of in &look.methods {
+    for of in look.methods() {
         sums.iter_mut().zip(&of.stages).for_each(|(sum, stage)| sum.add(stage));
     }
     sums
 }
 
-fn port(look: &Look<'_>) -> Bean {
+fn port(look: &Look<'_>) -> Value {
     let [queue, processing, total] = all_calls(look);
-    let refused: u64 = look.methods.iter().map(|of| of.refused).sum();
+    let refused: u64 = look.methods().iter().map(|of| of.refused).sum();
     let connections = look.core.load.get().map_or(0, rpc::Load::connections);
-    let name = format!("RpcActivityForPort{}", look.port);
-    let attributes = json!({
+    let (received_bytes, sent_bytes) = look.core.load.get().map_or((0, 0), rpc::Load::traffic);
+    json!({
         "tag.port": look.port.to_string(),
         "tag.serverName": "ClientNamenodeProtocol",
         "tag.Context": "rpc",
-        "tag.Hostname": look.process.host_name,
+        "tag.Hostname": look.process().host_name,
+        "ReceivedBytes": received_bytes,
+        "SentBytes": sent_bytes,
         "RpcQueueTimeNumOps": queue.count(),
         "RpcQueueTimeAvgTime": mean_ms(&queue),
         "RpcProcessingTimeNumOps": processing.count(),
@@ -134,26 +163,24 @@ fn port(look: &Look<'_>) -> Bean {
         "RpcAuthenticationSuccesses": 0,
         "RpcAuthorizationFailures": 0,
         "RpcClientBackoff": 0,
-    });
-    Bean::new(look.name(&name), name, attributes)
+    })
 }
 
 /// Each method that has been called, under Hadoop's name of its numbers: `GetFileInfoNumOps`.
-fn methods(look: &Look<'_>) -> Bean {
+fn methods(look: &Look<'_>) -> Value {
     let mut counted: BTreeMap<String, Figures> = BTreeMap::new();
-    for of in &look.methods {
+    for of in look.methods() {
         counted.entry(capitalised(of.method)).or_default().add(&of.stages[1]);
     }
     let mut attributes = Map::new();
     attributes.insert("tag.port".into(), look.port.to_string().into());
     attributes.insert("tag.Context".into(), "rpcdetailed".into());
-    attributes.insert("tag.Hostname".into(), look.process.host_name.clone().into());
+    attributes.insert("tag.Hostname".into(), look.process().host_name.clone().into());
     for (name, figures) in counted {
         attributes.insert(format!("{name}NumOps"), figures.count().into());
         attributes.insert(format!("{name}AvgTime"), mean_ms(&figures).into());
     }
-    let name = format!("RpcDetailedActivityForPort{}", look.port);
-    Bean::new(look.name(&name), name, Value::Object(attributes))
+    Value::Object(attributes)
 }
 
 fn capitalised(method: &str) -> String {

@@ -1,23 +1,32 @@
 //! `FSNamesystem`, `FSNamesystemState`, `ReplicatedBlocksState`, `ECBlockGroupsState` and `BlockStats`.
 
 use super::{Look, activity::top_users, merged, percent};
+use crate::checkpoint;
 use ::blocks::StorageState;
 use base::AdminState;
 use proto::bean;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use web::jmx::Bean;
+use web::jmx::{Beans, Counters, Record};
 
-pub fn beans(look: &Look<'_>) -> [Bean; 5] {
-    [namesystem(look), state(look), replicated(look), erasure_coded(look), storage_types(look)]
+/// The record of metrics that `FSNamesystem` is made from.
+const NAMESYSTEM: Record = Record { name: "FSNamesystem", counters: Counters::Only(&[]) };
+
+pub fn put(look: &Look<'_>, beans: &mut Beans<'_>) {
+    let own = "FSNamesystem";
+    beans.put_record(look.name(own), NAMESYSTEM, own, || namesystem(look));
+    beans.put(look.name("FSNamesystemState"), bean::FS_NAMESYSTEM, || state(look));
+    beans.put(look.name("ReplicatedBlocksState"), bean::FS_NAMESYSTEM, || replicated(look));
+    beans.put(look.name("ECBlockGroupsState"), bean::FS_NAMESYSTEM, erasure_coded);
+    beans.put(look.name("BlockStats"), bean::BLOCK_MANAGER, || storage_types(look));
 }
 
 /// The attributes that both beans have.
 fn common(look: &Look<'_>) -> Value {
-    let (stats, counts) = (&look.stats, &look.counts);
-    let live = look.servers.iter().filter(|server| server.alive);
+    let (stats, counts) = (look.stats(), look.counts());
+    let live = look.servers().iter().filter(|server| server.alive);
     let in_service = live.filter(|server| server.admin_state == AdminState::InService).count();
-    let failed_volumes: u64 = look.servers.iter().map(|server| u64::from(server.failed_volumes)).sum();
+    let failed_volumes: u64 = look.servers().iter().map(|server| u64::from(server.failed_volumes)).sum();
     let syncs = look.core.partition.member.flush_times();
     json!({
         "FilesTotal": counts.files + counts.directories,
@@ -53,14 +62,18 @@ fn common(look: &Look<'_>) -> Value {
     })
 }
 
-fn namesystem(look: &Look<'_>) -> Bean {
-    let (stats, counts) = (&look.stats, &look.counts);
+fn namesystem(look: &Look<'_>) -> Value {
+    let (stats, counts) = (look.stats(), look.counts());
     let gibibytes = |bytes: u64| json!((bytes as f64 / f64::from(1 << 30)).round());
-    let committed = look.core.partition.commit.committed().0;
+    let partition = &look.core.partition;
+    let committed = partition.commit.committed().0;
+    let newest_image = checkpoint::newest_image(partition).0;
+    let segments = partition.member.journal().segment_starts();
+    let rolled = segments.last().map_or(0, |first| first.0.saturating_sub(1));
     let own = json!({
         "tag.Context": "dfs",
         "tag.HAState": look.state(),
-        "tag.Hostname": look.process.host_name,
+        "tag.Hostname": look.process().host_name,
         "tag.EnabledEcPolicies": "",
         "tag.TotalSyncTimes": sync_times_ms(look),
         "MissingBlocks": stats.missing,
@@ -78,26 +91,37 @@ fn namesystem(look: &Look<'_>) -> Bean {
         "CapacityUsedGB": gibibytes(stats.dfs_used),
         "CapacityRemainingGB": gibibytes(stats.remaining),
         "LastWrittenTransactionId": committed,
+        "LastCheckpointTime": image_time_ms(look),
+        "TransactionsSinceLastCheckpoint": committed.saturating_sub(newest_image),
+        "TransactionsSinceLastLogRoll": committed.saturating_sub(rolled),
         "PendingDataNodeMessageCount": stats.postponed,
     });
     let all = [common(look), replicated_attributes(look), erasure_coded_attributes(), own];
-    let attributes = all.into_iter().reduce(merged).unwrap_or_default();
-    Bean::new(look.name("FSNamesystem"), "FSNamesystem", attributes)
+    all.into_iter().reduce(merged).unwrap_or_default()
 }
 
-fn state(look: &Look<'_>) -> Bean {
-    let counts = &look.counts;
+fn state(look: &Look<'_>) -> Value {
+    let counts = look.counts();
     let snapshots = json!({ "SnapshottableDirectories": counts.snapshottable_directories, "Snapshots": counts.snapshots });
     let own = json!({
-        "FSState": if look.safe_mode.is_some() { "safeMode" } else { "Operational" },
+        "FSState": if look.safe_mode().is_some() { "safeMode" } else { "Operational" },
         "SnapshotStats": snapshots.to_string(),
         "TopUserOpCounts": top_users(look).to_string(),
         "TotalSyncTimes": sync_times_ms(look),
-        "NumStaleDataNodes": look.stats.stale_servers,
+        "NumStaleDataNodes": look.stats().stale_servers,
         "FsLockQueueLength": 0,
         "MaxObjects": 0,
     });
-    Bean::new(look.name("FSNamesystemState"), bean::FS_NAMESYSTEM, merged(common(look), own))
+    merged(common(look), own)
+}
+
+/// When the newest image was written, since 1970. Before the first one it is the time at which the cluster was made.
+fn image_time_ms(look: &Look<'_>) -> u64 {
+    let core = look.core;
+    let images = core.partition.member.journal().images();
+    let file = images.last().map(|image| core.partition.start.images.join(image.file_name()));
+    let written = file.and_then(|file| core.env.disk.modified(&file).ok());
+    written.map_or(core.cluster.created_ms, |at| at.ms)
 }
 
 /// The time that all flushes together took, in milliseconds, as HDFS has it: a text with a blank behind each journal's number.
@@ -106,7 +130,7 @@ fn sync_times_ms(look: &Look<'_>) -> String {
 }
 
 fn replicated_attributes(look: &Look<'_>) -> Value {
-    let stats = &look.stats;
+    let stats = look.stats();
     json!({
         "LowRedundancyReplicatedBlocks": stats.under_replicated,
         "CorruptReplicatedBlocks": stats.corrupt,
@@ -115,15 +139,15 @@ fn replicated_attributes(look: &Look<'_>) -> Value {
         "BytesInFutureReplicatedBlocks": stats.future_bytes,
         "PendingDeletionReplicatedBlocks": stats.pending_deletions,
         "BadlyDistributedBlocks": stats.misplaced,
-        "TotalReplicatedBlocks": look.counts.blocks,
+        "TotalReplicatedBlocks": look.counts().blocks,
         "HighestPriorityLowRedundancyReplicatedBlocks": stats.most_endangered,
     })
 }
 
-fn replicated(look: &Look<'_>) -> Bean {
+fn replicated(look: &Look<'_>) -> Value {
     let mut attributes = replicated_attributes(look);
     attributes.as_object_mut().expect("made as one").remove("HighestPriorityLowRedundancyReplicatedBlocks");
-    Bean::new(look.name("ReplicatedBlocksState"), bean::FS_NAMESYSTEM, attributes)
+    attributes
 }
 
 fn erasure_coded_attributes() -> Value {
@@ -139,10 +163,10 @@ fn erasure_coded_attributes() -> Value {
 }
 
 /// No block is erasure-coded.
-fn erasure_coded(look: &Look<'_>) -> Bean {
+fn erasure_coded() -> Value {
     let mut attributes = merged(erasure_coded_attributes(), json!({ "EnabledEcPolicies": "" }));
     attributes.as_object_mut().expect("made as one").remove("HighestPriorityLowRedundancyECBlocks");
-    Bean::new(look.name("ECBlockGroupsState"), bean::FS_NAMESYSTEM, attributes)
+    attributes
 }
 
 #[derive(Default)]
@@ -156,11 +180,11 @@ struct OfType {
     xceivers: u64,
 }
 
-fn storage_types(look: &Look<'_>) -> Bean {
+fn storage_types(look: &Look<'_>) -> Value {
     let mut types: BTreeMap<String, OfType> = BTreeMap::new();
     {
         let blocks = look.core.partition.blocks.lock();
-        for server in look.servers.iter().filter(|server| server.alive) {
+        for server in look.servers().iter().filter(|server| server.alive) {
             let mut seen = Vec::new();
             for storage in blocks.storages(server.uuid()) {
                 let report = &storage.report;
@@ -197,6 +221,5 @@ fn storage_types(look: &Look<'_>) -> Bean {
         });
         json!({ "key": key, "value": value })
     });
-    let attributes = json!({ "StorageTypeStats": shown.collect::<Vec<_>>() });
-    Bean::new(look.name("BlockStats"), bean::BLOCK_MANAGER, attributes)
+    json!({ "StorageTypeStats": shown.collect::<Vec<_>>() })
 }

@@ -1,28 +1,39 @@
 //! `NameNodeInfo`, `NameNodeStatus` and `SnapshotInfo`.
 
-use super::{Look, merged, percent};
+use super::{Look, merged, percent, slow};
 use crate::checkpoint;
 use ::blocks::DataServer;
 use base::{AdminState, BlockId};
 use namespace::reads::get_snapshot_listing::snapshottable;
 use proto::bean;
 use serde_json::{Map, Value, json};
-use web::jmx::Bean;
+use web::jmx::{Beans, Counters, Record};
 
 /// The release whose protocols and beans are spoken.
 const SOFTWARE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub fn beans(look: &Look<'_>) -> [Bean; 3] {
-    [info(look), status(look), snapshots(look)]
+/// The record with the state of the server as a number.
+const NAME_NODE: Record = Record { name: "NameNode", counters: Counters::Only(&[]) };
+const ACTIVE: u8 = 1;
+const STANDBY: u8 = 2;
+
+pub fn put(look: &Look<'_>, beans: &mut Beans<'_>) {
+    beans.put(look.name("NameNodeInfo"), bean::FS_NAMESYSTEM, || info(look));
+    beans.put_record(look.name("NameNode"), NAME_NODE, "NameNode", || name_node(look));
+    beans.put(look.name("NameNodeStatus"), bean::NAME_NODE, || status(look));
+    beans.put(look.name("SnapshotInfo"), bean::SNAPSHOT_MANAGER, || snapshots(look));
 }
 
-fn info(look: &Look<'_>) -> Bean {
-    let (core, stats) = (look.core, &look.stats);
+fn info(look: &Look<'_>) -> Value {
+    let (core, stats) = (look.core, look.stats());
     let partition = &core.partition;
     let directory = core.config.name_directory.display().to_string();
     let committed = partition.commit.committed().0;
-    let versions: std::collections::BTreeMap<&str, u64> =
-        look.servers.iter().filter(|server| server.alive).fold(Default::default(), |mut versions, server| {
+    let versions: std::collections::BTreeMap<&str, u64> = look
+        .servers()
+        .iter()
+        .filter(|server| server.alive)
+        .fold(Default::default(), |mut versions, server| {
             *versions.entry(&*server.registration.software_version).or_default() += 1;
             versions
         });
@@ -37,8 +48,8 @@ fn info(look: &Look<'_>) -> Bean {
         "BlockPoolId": &*core.cluster.block_pool,
         "UpgradeFinalized": level == base::Level::NEWEST,
         "RollingUpgradeStatus": null,
-        "Safemode": look.safe_mode.clone().unwrap_or_default(),
-        "Threads": look.process.threads,
+        "Safemode": look.safe_mode().unwrap_or_default(),
+        "Threads": look.process().threads,
         "NNStartedTimeInMillis": core.env.clock.timestamp().ms.saturating_sub(core.moment().ms_since(partition.started())),
         "Total": stats.capacity,
         "Used": stats.dfs_used,
@@ -53,7 +64,7 @@ fn info(look: &Look<'_>) -> Bean {
     let blocks = json!({
         "CacheCapacity": 0,
         "CacheUsed": 0,
-        "TotalBlocks": look.counts.blocks,
+        "TotalBlocks": look.counts().blocks,
         "NumberOfMissingBlocks": stats.missing,
         "NumberOfMissingBlocksWithReplicationFactorOne": stats.missing_with_replication_one,
         "NumberOfBadlyDistributedBlocks": stats.misplaced,
@@ -61,7 +72,7 @@ fn info(look: &Look<'_>) -> Bean {
         "HighestPriorityLowRedundancyECBlocks": 0,
         "CorruptFiles": text(json!(lost)),
         "CorruptFilesCount": lost.len(),
-        "NumberOfSnapshottableDirs": look.counts.snapshottable_directories,
+        "NumberOfSnapshottableDirs": look.counts().snapshottable_directories,
         "DistinctVersionCount": versions.len(),
         "DistinctVersions": versions.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect::<Vec<_>>(),
     });
@@ -87,8 +98,7 @@ fn info(look: &Look<'_>) -> Bean {
             "resultMessage": "No erasure coding policy is given.",
         })),
     });
-    let attributes = merged(merged(whole, blocks), servers);
-    Bean::new(look.name("NameNodeInfo"), bean::FS_NAMESYSTEM, attributes)
+    merged(merged(whole, blocks), servers)
 }
 
 fn text(value: Value) -> Value {
@@ -125,7 +135,7 @@ fn state(of: AdminState) -> &'static str {
 }
 
 fn live(look: &Look<'_>) -> Value {
-    let entries = look.servers.iter().filter(|server| server.alive).map(|server| {
+    let entries = look.servers().iter().filter(|server| server.alive).map(|server| {
         let registration = &server.registration;
         let minutes = look.core.moment().ms_since(server.last_report) / 60_000;
         let shown = json!({
@@ -156,7 +166,7 @@ fn live(look: &Look<'_>) -> Value {
 }
 
 fn dead(look: &Look<'_>) -> Value {
-    let entries = look.servers.iter().filter(|server| !server.alive).map(|server| {
+    let entries = look.servers().iter().filter(|server| !server.alive).map(|server| {
         let shown = json!({
             "lastContact": silent_s(look, server),
             "decommissioned": server.admin_state == AdminState::Decommissioned,
@@ -172,7 +182,7 @@ fn dead(look: &Look<'_>) -> Value {
 
 /// The servers on their way out of service, with the blocks that still need them.
 fn leaving(look: &Look<'_>, which: AdminState) -> Value {
-    let entries = look.servers.iter().filter(|server| server.admin_state == which).map(|server| {
+    let entries = look.servers().iter().filter(|server| server.admin_state == which).map(|server| {
         let shown = json!({
             "xferaddr": server.registration.transfer_address(),
             "location": &*server.rack,
@@ -190,7 +200,7 @@ fn leaving(look: &Look<'_>, which: AdminState) -> Value {
 /// How differently full the live servers are.
 fn usage(look: &Look<'_>) -> Value {
     let live =
-        look.servers.iter().filter(|server| server.alive && server.admin_state == AdminState::InService);
+        look.servers().iter().filter(|server| server.alive && server.admin_state == AdminState::InService);
     let mut shares: Vec<f64> =
         live.map(|server| f64::from(percent(server.dfs_used, server.capacity))).collect();
     shares.sort_by(f64::total_cmp);
@@ -205,18 +215,25 @@ fn usage(look: &Look<'_>) -> Value {
     json!({ "min": shown(*least), "median": shown(median), "max": shown(*most), "stdDev": shown(deviation) })
 }
 
-fn status(look: &Look<'_>) -> Bean {
-    let attributes = json!({
+fn name_node(look: &Look<'_>) -> Value {
+    json!({
+        "tag.Context": "dfs",
+        "tag.Hostname": look.process().host_name,
+        "NameNodeState": if super::is_active(look.core) { ACTIVE } else { STANDBY },
+    })
+}
+
+fn status(look: &Look<'_>) -> Value {
+    json!({
         "NNRole": "NameNode",
         "State": look.state(),
-        "HostAndPort": format!("{}:{}", look.process.host_name, look.port),
+        "HostAndPort": format!("{}:{}", look.process().host_name, look.port),
         "SecurityEnabled": false,
         "LastHATransitionTime": last_transition_ms(look),
-        "BytesWithFutureGenerationStamps": look.stats.future_bytes,
-        "SlowPeersReport": null,
-        "SlowDisksReport": null,
-    });
-    Bean::new(look.name("NameNodeStatus"), bean::NAME_NODE, attributes)
+        "BytesWithFutureGenerationStamps": look.stats().future_bytes,
+        "SlowPeersReport": slow::peers(look),
+        "SlowDisksReport": slow::disks(look),
+    })
 }
 
 /// When this member last began to lead, since 1970; 0 if it has not.
@@ -231,7 +248,7 @@ fn last_transition_ms(look: &Look<'_>) -> u64 {
         .unwrap_or(0)
 }
 
-fn snapshots(look: &Look<'_>) -> Bean {
+fn snapshots(look: &Look<'_>) -> Value {
     let partition = &look.core.partition;
     let caller = partition.service_caller();
     let tree = partition.tree();
@@ -249,8 +266,7 @@ fn snapshots(look: &Look<'_>) -> Bean {
             "group": directory.status.group,
         })
     });
-    let attributes = json!({ "SnapshottableDirectories": shown.collect::<Vec<_>>(), "Snapshots": [] });
-    Bean::new(look.name("SnapshotInfo"), bean::SNAPSHOT_MANAGER, attributes)
+    json!({ "SnapshottableDirectories": shown.collect::<Vec<_>>(), "Snapshots": [] })
 }
 
 /// Hadoop shows the rights 0o755 as the number 755.

@@ -6,7 +6,7 @@ use super::{
     inbox::{Event, Patience},
     shared::Shared,
 };
-use crate::ended::Ended;
+use crate::{ended::Ended, partition::tree_lock};
 use base::{Epoch, LogPoint, Sn};
 use group::{Effects, Input, Member, Outgoing, Proposal, Role, ViewChange};
 use std::sync::{Arc, atomic::Ordering};
@@ -193,8 +193,9 @@ impl Shared {
         after.ended.get_or_insert(ended);
     }
 
-    /// Does the work that may take longer or call others. The member's lock must not be held.
+    /// Does the work that may take longer or call others. Neither the member's lock nor the namespace's may be held.
     pub fn follow_up(self: &Arc<Self>, after: After, patience: Patience) {
+        tree_lock::must_be_free();
         if let Some(ended) = after.ended {
             self.end(ended);
         }
@@ -232,8 +233,8 @@ impl Shared {
     }
 
     /// Proposes what the state machine has applied. The end of the log behind it, or `None` when it was not
-    /// taken: then this server is about to start again. Nothing is written before [`Shared::work_on_disk`].
-    pub fn propose(self: &Arc<Self>, proposals: Vec<Proposal>) -> Option<LogPoint> {
+    /// taken: then this server is about to start again. Nothing is written, and no one is told, before [`Shared::carry_on`].
+    pub fn propose(self: &Arc<Self>, proposals: Vec<Proposal>) -> (Option<LogPoint>, After) {
         let count = proposals.len() as u64;
         let bytes = proposals.iter().map(|proposal| proposal.payload.len()).sum();
         let mut after = After::default();
@@ -249,9 +250,14 @@ impl Shared {
         if let Some(end) = end {
             self.room.proposed(end.id.sn, bytes);
         }
+        (end, after)
+    }
+
+    /// Does what a proposal left to be done, events included that came in meanwhile.
+    pub fn carry_on(self: &Arc<Self>, after: After) {
         self.follow_up(after, Patience::Later);
         self.pump(Patience::Later);
-        end
+        self.work_on_disk();
     }
 
     /// Never under the member's lock: those who wait are told, and may ask the member.

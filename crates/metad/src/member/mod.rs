@@ -42,10 +42,16 @@ use parking_lot::Mutex;
 use shared::Shared;
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{Arc, Weak, atomic::Ordering},
     thread::JoinHandle,
 };
 use tokio::sync::watch;
+
+/// The work that a proposal leaves for after the namespace is unlocked; for [`GroupMember::carry_on`].
+#[derive(Default)]
+#[must_use]
+pub struct Proposed(driver::After);
 
 /// This server's member, shared by the writer (which proposes), the journal's threads (which prove) and all who
 /// ask.
@@ -68,7 +74,11 @@ impl GroupMember {
             let input = match event {
                 PeerEvent::Connected(member) => {
                     shared.tell_fatal_requests(member);
+                    shared.tell_watched(member);
                     Input::PeerConnected(member)
+                }
+                PeerEvent::Watched { left_ms } => {
+                    return shared.watchers.learn(left_ms, shared.env.clock.moment());
                 }
                 PeerEvent::Told { text } => return shared.fatal.learn(&text),
                 PeerEvent::Gone(member) => Input::PeerGone(member),
@@ -109,6 +119,32 @@ impl GroupMember {
         ]);
         self.shared.watch_coordinator();
         self.shared.read_view();
+    }
+
+    /// A client asks for events, which this member and the others keep from here on.
+    pub fn on_watcher(&self) {
+        let (now, watchers) = (self.shared.env.clock.moment(), &self.shared.watchers);
+        if watchers.ask(now)
+            && let Some((peers, left_ms)) = self.shared.peers.get().zip(watchers.left_ms(now))
+        {
+            peers.send_to_all(fatal::LOCK_PATIENCE, &Letter::Watched { left_ms });
+        }
+    }
+
+    /// This server's start has found that a client watches.
+    pub fn go_on_watched(&self) {
+        self.shared.watchers.go_on(self.shared.env.clock.moment());
+    }
+
+    /// Notes on disk whether a client watches, for the next start.
+    pub fn note_watchers(&self, directory: &Path) {
+        let shared = &self.shared;
+        shared.watchers.note(&*shared.env.disk, directory, shared.env.clock.moment());
+    }
+
+    /// Whether events are kept now.
+    pub fn is_watched(&self, now: Moment) -> bool {
+        self.shared.watchers.are_there(now)
     }
 
     /// The epoch in which this member last was active.
@@ -343,13 +379,14 @@ impl GroupMember {
 
     /// Appends entries; the commit watch hears of them. Called by the writer alone, so that the order of the
     /// log is the order in which the edits were applied, and under the namespace's lock. The end of the log behind them, or `None`
-    /// when they were not taken. Then the server is about to start again. They go to the disk with [`GroupMember::write_proposed`].
-    pub fn propose(&self, entries: Vec<(EntryKind, Bytes)>) -> Option<LogPoint> {
+    /// when they were not taken. Then the server is about to start again. [`GroupMember::carry_on`] does the rest.
+    pub fn propose(&self, entries: Vec<(EntryKind, Bytes)>) -> (Option<LogPoint>, Proposed) {
         if entries.is_empty() {
-            return Some(self.end());
+            return (Some(self.end()), Proposed::default());
         }
         let proposals = entries.into_iter().map(|(kind, payload)| Proposal { kind, payload }).collect();
-        self.shared.propose(proposals)
+        let (end, after) = self.shared.propose(proposals);
+        (end, Proposed(after))
     }
 
     /// How long entries took from this member to its disk.
@@ -357,10 +394,11 @@ impl GroupMember {
         self.shared.flushes.figures()
     }
 
-    /// Gives the proposed entries to the disk. The thread that has proposed them calls it, and holds no lock. Appends are quick, but now and then one
-    /// begins a new file, and a slow disk takes seconds for that.
-    pub fn write_proposed(&self) {
-        self.shared.work_on_disk();
+    /// Tells those that wait for commits of which the proposal heard, and gives the proposed entries to the disk. The thread that has proposed them
+    /// calls it, and holds no lock: an answer may be written down with what the namespace says; and appends are quick, but now and
+    /// then one begins a new file, and a slow disk takes seconds for that.
+    pub fn carry_on(&self, proposed: Proposed) {
+        self.shared.carry_on(proposed.0);
     }
 
     /// The writer has applied what came before this role.

@@ -12,6 +12,7 @@ use crate::{
     points::{self, Point},
     settle::Unsettled,
     watch::Threads,
+    watchers::Watchers,
 };
 use base::{Epoch, GroupId, MemberId, MemberStore, Moment};
 use coord::{Coordinator, MemberRecord};
@@ -65,6 +66,7 @@ pub struct Shared {
     pub writer: Arc<dyn Writer>,
     pub watched: Arc<Threads>,
     pub fatal: Arc<Fatal>,
+    pub watchers: Watchers,
     /// The connections to the other members; not set in a group of one.
     pub peers: OnceLock<Peers>,
     /// This member's own record.
@@ -142,6 +144,7 @@ impl Shared {
             writer,
             watched: threads,
             fatal,
+            watchers: Watchers::default(),
             peers: OnceLock::new(),
             own_record: OnceLock::new(),
             records: Mutex::new(BTreeMap::new()),
@@ -194,6 +197,14 @@ impl Shared {
     pub fn tell_fatal_requests(&self, to: MemberId) {
         if let Some((peers, text)) = self.peers.get().zip(self.fatal.text()) {
             peers.send(to, Letter::FatalRequests(text));
+        }
+    }
+
+    /// A member that was away may not know.
+    pub fn tell_watched(&self, to: MemberId) {
+        let left_ms = self.watchers.left_ms(self.env.clock.moment());
+        if let Some((peers, left_ms)) = self.peers.get().zip(left_ms) {
+            peers.send(to, Letter::Watched { left_ms });
         }
     }
 

@@ -30,6 +30,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         pulse::step();
         let (mut digest, mut news, is_fed) = (None, Vec::new(), feed.is_open());
         let mut tree = partition.tree_mut();
+        let kept_no_more = tree.keep_events(partition.member.is_watched(began));
         for next in entries.by_ref() {
             let applied = Said::of(next).and_then(|said| {
                 news.extend(is_fed.then(|| said.noted(next.id)));
@@ -53,6 +54,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         partition.blocks.lock().set_last_allocated(id, stamp);
         partition.look_for_homes(&tree);
         drop(tree);
+        drop(kept_no_more);
         feed.push(&mut news);
         if let Some(digest) = digest {
             partition.member.say_digest(digest);
@@ -104,6 +106,7 @@ fn apply_ahead(partition: &Partition, entries: &[Entry]) {
         pulse::step();
         let (mut news, is_fed) = (Vec::new(), feed.is_open());
         let mut tree = partition.tree_mut();
+        let kept_no_more = tree.keep_events(partition.member.is_watched(began));
         for next in entries.by_ref() {
             let said = Said::of(next)
                 .unwrap_or_else(|error| panic!("entry {} of the log cannot be read: {error}", next.id));
@@ -120,6 +123,7 @@ fn apply_ahead(partition: &Partition, entries: &[Entry]) {
         partition.blocks.lock().set_last_allocated(id, stamp);
         partition.look_for_homes(&tree);
         drop(tree);
+        drop(kept_no_more);
         feed.push(&mut news);
     }
     partition.unsettled.wait(unsettled, partition.moment());

@@ -16,6 +16,7 @@ pub mod leading;
 pub mod parked;
 pub mod queue;
 pub mod server_orders;
+pub mod tree_lock;
 pub mod turn;
 pub mod upgrade;
 mod writer;
@@ -30,17 +31,18 @@ use crate::{
     exchange::{fetch::Progress, reads::Reads},
     fatal::InHand,
     forward::{self, Forwarder, Recipient},
+    lately::Lately,
     member::GroupMember,
     older_answers::OlderAnswers,
     peers::Secret,
     scrub::Counts,
     settle::Unsettled,
+    start::Start,
 };
 use ::blocks::BlockMap;
 use base::{BlockId, CallOrigin, Caller, GroupId, Moment};
 use bytes::Bytes;
 use condition::Condition;
-use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 use env::Env;
 use leading::Leading;
 use namespace::{Context, Namespace, Renewals, lease_watch};
@@ -48,7 +50,7 @@ use parked::Parked;
 use parking_lot::Mutex;
 use queue::{Attempt, Queue, Work};
 use serving::{
-    Refusals, Rules, Tree,
+    RecentEvents, Refusals, Rules, Tree,
     admission::{GroupFacts, Standing},
 };
 use std::sync::{
@@ -56,6 +58,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use tokio::sync::{Notify, watch};
+use tree_lock::{ReadTree, TreeLock, WriteTree};
 use turn::Turn;
 use upgrade::Upgrade;
 
@@ -68,7 +71,7 @@ pub struct Partition {
     pub config: Arc<MetaConfig>,
     pub cluster: Arc<Cluster>,
     /// Many readers at a time, each on its thread's own shard; one writer for a batch of edits.
-    tree: ShardedLock<Tree>,
+    tree: TreeLock,
     pub blocks: Arc<Mutex<BlockMap>>,
     /// The changes that the block map is told when their edits have committed.
     pub unsettled: Arc<Unsettled>,
@@ -88,6 +91,8 @@ pub struct Partition {
     /// The group's past takeovers, for operators.
     pub chronicle: Chronicle,
     started: Moment,
+    /// How the start of this member went.
+    pub start: Start,
     /// `complete` calls that wait for a data server's report.
     pub parked: Parked,
     /// Answers to calls that changed nothing, for late copies of them.
@@ -110,6 +115,8 @@ pub struct Partition {
     pub pool_reads: Reads,
     /// The results of scrubbing the store.
     pub scrub: Counts,
+    /// How long flushes of the journal took lately.
+    pub flushes_lately: Lately,
     /// The image that is being fetched from others.
     pub fetching: Progress,
 }
@@ -125,12 +132,27 @@ pub struct Parts {
     pub commit: Arc<CommitWatch>,
     pub queue: Arc<Queue>,
     pub member: GroupMember,
+    pub start: Start,
+    /// The events of the entries that the start has applied, if a client watches.
+    pub events: Option<RecentEvents>,
 }
 
 impl Partition {
     /// `secret` proves calls that are passed on. To be called on a thread of the runtime.
     pub fn new(parts: Parts, secret: Option<&Secret>) -> Self {
-        let Parts { env, config, cluster, namespace, blocks, unsettled, commit, queue, member } = parts;
+        let Parts {
+            env,
+            config,
+            cluster,
+            namespace,
+            blocks,
+            unsettled,
+            commit,
+            queue,
+            member,
+            start,
+            events,
+        } = parts;
         let (now, began) = (env.clock.moment(), env.clock.timestamp());
         let chronicle = Chronicle::open(&env, &config.name_directory).unwrap_or_else(|error| {
             tracing::error!(%error, reason = %error.0, "unclean elections are not counted");
@@ -148,7 +170,7 @@ impl Partition {
             config,
             cluster,
             older_answers: OlderAnswers::new(&namespace),
-            tree: ShardedLock::new(Tree::new(namespace, Rules::default())),
+            tree: TreeLock::new(Tree::new(namespace, Rules::default()).with_events(events)),
             blocks,
             unsettled,
             renewals: Mutex::new(Renewals::new(now)),
@@ -161,6 +183,7 @@ impl Partition {
             upgrade: Upgrade::new(began),
             chronicle,
             started: now,
+            start,
             parked: Parked::default(),
             refusals: Mutex::default(),
             queue,
@@ -172,6 +195,7 @@ impl Partition {
             checkpoints: watch::Sender::new(None),
             pool_reads: Reads::default(),
             scrub: Counts::default(),
+            flushes_lately: Lately::default(),
             fetching: Progress::default(),
         }
     }
@@ -189,9 +213,8 @@ impl Partition {
     }
 
     /// The namespace, locked for the length of one read. Never across a wait.
-    pub fn tree(&self) -> ShardedLockReadGuard<'_, Tree> {
-        // A panic under the lock means that an invariant of the tree is broken: nothing may be served from it.
-        self.tree.read().expect("the namespace was left whole by its last writer")
+    pub fn tree(&self) -> ReadTree<'_> {
+        self.tree.read()
     }
 
     /// Whether this is the pool of the partition's blocks. It has one, as its group has.
@@ -305,8 +328,8 @@ impl Partition {
     }
 
     /// The namespace, locked for the writer, no longer than a turn.
-    pub fn tree_mut(&self) -> ShardedLockWriteGuard<'_, Tree> {
-        self.tree.write().expect("the namespace was left whole by its last writer")
+    pub fn tree_mut(&self) -> WriteTree<'_> {
+        self.tree.write()
     }
 }
 

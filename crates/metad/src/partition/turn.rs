@@ -2,6 +2,7 @@
 
 use super::Partition;
 use crate::{
+    member::Proposed,
     older_answers::Older,
     points::{self, Point},
     settle::tell_ahead,
@@ -22,7 +23,7 @@ use namespace::{
     questions::{Question, Told},
     shares::{Lack, Room},
 };
-use serving::{Tree, Until};
+use serving::{RecentEvents, Tree, Until};
 use std::sync::Arc;
 
 /// How long one turn may keep readers waiting.
@@ -40,6 +41,9 @@ pub struct Finished {
     /// The replies whose edits never reached the log.
     pub unreleased: Vec<(Until, Release)>,
     pub orphans_left: bool,
+    pub proposed: Proposed,
+    /// Events that are kept no more, to be dropped while nothing is locked.
+    pub events: Option<RecentEvents>,
 }
 
 pub struct Turn<'a> {
@@ -60,6 +64,7 @@ pub struct Turn<'a> {
     /// The notes for the index of older calls; `None` if there is no index.
     news: Option<Vec<Noted>>,
     orphans_left: bool,
+    events: Option<RecentEvents>,
     /// The looks that were taken for the call that is being carried out. Without them its plans look at all that they need.
     looks: Option<Looks>,
     /// The journal's answer about the call that is being carried out, in case the retry cache does not know it.
@@ -91,6 +96,7 @@ pub enum Detour {
 
 impl<'a> Turn<'a> {
     pub fn begin(partition: &'a Arc<Partition>, tree: &'a mut Tree, moment: Moment) -> Self {
+        let events = tree.keep_events(partition.member.is_watched(moment));
         Self {
             epoch: partition.member.epoch(),
             now: partition.env.clock.timestamp(),
@@ -105,6 +111,7 @@ impl<'a> Turn<'a> {
             unsettled: Vec::new(),
             news: partition.older_answers.feed.is_open().then(Vec::new),
             orphans_left: false,
+            events,
             looks: None,
             older: Older::Nothing,
             rests_on: Until::NOW,
@@ -360,10 +367,17 @@ impl<'a> Turn<'a> {
 
     /// Proposes what was applied, while no other turn can begin. The disk is not waited for.
     pub fn finish(self) -> Finished {
-        let Some(end) = self.partition.member.propose(self.entries) else {
+        let (end, proposed) = self.partition.member.propose(self.entries);
+        let Some(end) = end else {
             // Deposed meanwhile. The tree has edits that no log has, and is thrown away with this server. The news
             // for the block map is dropped with it.
-            return Finished { releases: Vec::new(), unreleased: self.releases, orphans_left: false };
+            return Finished {
+                releases: Vec::new(),
+                unreleased: self.releases,
+                orphans_left: false,
+                proposed,
+                events: self.events,
+            };
         };
         self.partition.unsettled.wait(self.unsettled, self.moment);
         if let Some(mut news) = self.news {
@@ -375,7 +389,13 @@ impl<'a> Turn<'a> {
                 look(&self.tree.namespace, end);
             }
         }
-        Finished { releases: self.releases, unreleased: Vec::new(), orphans_left: self.orphans_left }
+        Finished {
+            releases: self.releases,
+            unreleased: Vec::new(),
+            orphans_left: self.orphans_left,
+            proposed,
+            events: self.events,
+        }
     }
 }
 

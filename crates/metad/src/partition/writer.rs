@@ -72,7 +72,7 @@ impl Partition {
         };
         directories::pump(self);
         // The lock is free again: readers need not wait for the disk. Replies that need not wait go out here.
-        self.member.write_proposed();
+        self.member.carry_on(finished.proposed);
         for (until, release) in finished.releases {
             self.commit.when(until, release);
         }

@@ -61,6 +61,7 @@ mod kind {
     pub const CONTRADICTION: u8 = 18;
     pub const DIGESTS: u8 = 19;
     pub const FATAL_REQUESTS: u8 = 20;
+    pub const WATCHED: u8 = 21;
 }
 
 /// Appends the letter's bytes, as that version has them, to `to`. The version must have it: see [`Letter::since`].
@@ -72,6 +73,10 @@ pub fn encode(version: Version, letter: &Letter, to: &mut BytesMut) {
         Letter::FatalRequests(text) => {
             to.put_u8(kind::FATAL_REQUESTS);
             put_payload(text, to);
+        }
+        Letter::Watched { left_ms } => {
+            to.put_u8(kind::WATCHED);
+            to.put_u64_le(*left_ms);
         }
     }
 }
@@ -240,6 +245,7 @@ pub fn decode(version: Version, bytes: Bytes) -> Result<Option<Letter>, DecodeEr
     let first = bytes.first().copied();
     let mut reader = Reader { version, rest: bytes };
     let letter = match first {
+        Some(kind::WATCHED) if version >= Version::WATCHED => reader.watched()?,
         Some(kind::FATAL_REQUESTS) if version >= Version::FATAL_REQUESTS => reader.fatal_requests()?,
         _ => match reader.message()? {
             Some(message) => Letter::Group(message),
@@ -332,6 +338,11 @@ impl Reader {
     fn fatal_requests(&mut self) -> Result<Letter, DecodeError> {
         self.u8("kind")?;
         Ok(Letter::FatalRequests(self.payload()?))
+    }
+
+    fn watched(&mut self) -> Result<Letter, DecodeError> {
+        self.u8("kind")?;
+        Ok(Letter::Watched { left_ms: self.u64("time")? })
     }
 
     fn need(&self, count: usize, what: &'static str) -> Result<(), DecodeError> {

@@ -12,6 +12,8 @@ pub enum Letter {
     /// Requests that have ended a server, as `fatal::notes` writes them down. They concern only members that answer
     /// calls.
     FatalRequests(Bytes),
+    /// A client watches the namespace's changes: events are kept for so many milliseconds.
+    Watched { left_ms: u64 },
 }
 
 impl Letter {
@@ -20,6 +22,7 @@ impl Letter {
         match self {
             Self::Group(_) => Version::FIRST,
             Self::FatalRequests(_) => Version::FATAL_REQUESTS,
+            Self::Watched { .. } => Version::WATCHED,
         }
     }
 }

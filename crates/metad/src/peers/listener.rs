@@ -186,6 +186,7 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
             Ok(Some(Letter::Group(message))) => {
                 (shared.hear)(PeerEvent::Said { from: other.store, boot: other.boot, message });
             }
+            Ok(Some(Letter::Watched { left_ms })) => (shared.hear)(PeerEvent::Watched { left_ms }),
             Ok(Some(Letter::FatalRequests(text))) => (shared.hear)(PeerEvent::Told { text }),
             Ok(None) => {
                 shared.counters.unknown.fetch_add(1, Ordering::Relaxed);

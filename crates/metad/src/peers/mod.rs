@@ -68,6 +68,10 @@ pub enum PeerEvent {
     Told {
         text: Bytes,
     },
+    /// A member keeps events for so many milliseconds: a client watches.
+    Watched {
+        left_ms: u64,
+    },
 }
 
 /// Hears what the others do, on the thread of the connection; the next message is read when it returns.
@@ -222,8 +226,8 @@ impl Peers {
         }
     }
 
-    /// Queues a letter for all others that are connected. For a process that is about to end, with whatever its threads
-    /// hold: what cannot be done within `patience` is left out.
+    /// Queues a letter for all others that are connected. For a thread that must not wait, as in a process that is about to end with whatever its
+    /// threads hold: what cannot be done within `patience` is left out.
     pub fn send_to_all(&self, patience: Duration, letter: &Letter) {
         if let Some(senders) = self.shared.senders.try_lock_for(patience) {
             for sender in senders.values() {

@@ -133,7 +133,7 @@ impl Queue {
 }
 
 fn is_urgent(letter: &Letter) -> bool {
-    // A process that tells of a fatal request ends in a moment.
+    // A process that tells of a fatal request ends in a moment, and members know of a watcher before the entries that it asks for.
     let Letter::Group(message) = letter else { return true };
     matches!(
         message,
@@ -151,7 +151,7 @@ fn bytes_of(letter: &Letter) -> usize {
         Letter::Group(Message::Append(append)) => bytes_of_entries(&append.entries),
         Letter::Group(Message::Fetched { entries, .. }) => bytes_of_entries(entries),
         Letter::Group(Message::Suggest { proposal, .. }) => proposal.payload.len(),
-        Letter::Group(_) => 0,
+        Letter::Group(_) | Letter::Watched { .. } => 0,
     };
     MESSAGE_BYTES + payloads
 }

@@ -19,6 +19,8 @@ impl Version {
     pub const DATA_SERVERS: Self = Self(4);
     /// Members tell each other of requests that have ended a server.
     pub const FATAL_REQUESTS: Self = Self(5);
+    /// Members tell each other that a client watches the namespace's changes.
+    pub const WATCHED: Self = Self(6);
 }
 
 impl fmt::Display for Version {
@@ -37,7 +39,7 @@ pub struct Versions {
 impl Versions {
     /// The versions that this release speaks. Raise `newest` when a message or a field is added, and keep `oldest`
     /// until no release is left from which an upgrade without an outage is promised.
-    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::FATAL_REQUESTS };
+    pub const OURS: Self = Self { oldest: Version::FIRST, newest: Version::WATCHED };
 
     pub fn contains(self, version: Version) -> bool {
         (self.oldest..=self.newest).contains(&version)

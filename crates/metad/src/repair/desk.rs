@@ -144,7 +144,7 @@ impl Desk {
             ("silent".to_owned(), silent.join(", ")),
             ("reason".to_owned(), seen.why.clone()),
         ]);
-        Health { ok: false, state: "damaged".to_owned(), details, not_ready: None }
+        Health { ok: false, state: "damaged".to_owned(), details, ..Health::default() }
     }
 
     fn group(&self) -> p::GetGroupResponseProto {

@@ -153,8 +153,13 @@ pub fn refused(answer: Result<impl Sized, CallError>, class: &str) -> String {
 
 /// The text of one of a server's pages, head and all.
 pub async fn page(address: SocketAddr, path: &str) -> io::Result<String> {
+    page_with(address, path, "").await
+}
+
+/// The text of one of a server's pages, asked for with further lines of headers, each of which ends in `\r\n`.
+pub async fn page_with(address: SocketAddr, path: &str, headers: &str) -> io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\n{headers}Connection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     connection.read_to_string(&mut answer).await?;

@@ -29,7 +29,9 @@ pub mod way;
 
 #[allow(unused_imports, reason = "each test program uses its own part of it")]
 pub use {
-    calls::{be_patient, exists, mkdirs_request, page, refusal, refused, set_safe_mode, try_mkdirs},
+    calls::{
+        be_patient, exists, mkdirs_request, page, page_with, refusal, refused, set_safe_mode, try_mkdirs,
+    },
     disks::copy,
     life::{Starting, free_address},
     plan::Plan,

@@ -11,6 +11,7 @@ use crate::{
         NONE,
         inode::{BORN, NAMED, SNAPSHOTTABLE},
     },
+    tree::Tree,
 };
 use base::InodeId;
 
@@ -30,52 +31,13 @@ impl Namespace {
 
     /// The latest living snapshot after `low`, and no later than `high`, that sees the inode.
     pub(crate) fn latest_seeing(&self, handle: u32, low: SnapshotId, high: SnapshotId) -> Option<SnapshotId> {
-        let snapshots = &self.tree.snapshots;
-        if snapshots.living == 0 {
-            return None;
-        }
-        let floor = low;
-        let mut best = low;
-        let mut stack = vec![(handle, low, high)];
-        // No tree comes near it; it ends the walk in an image that someone made up.
-        let mut steps = 0;
-        while let Some((handle, low, high)) = stack.pop() {
-            steps += 1;
-            if steps > STEPS_MAX {
-                break;
-            }
-            let low = low.max(best);
-            if low >= high {
-                continue;
-            }
-            let inode = self.tree.inode(handle);
-            if inode.has(SNAPSHOTTABLE)
-                && let Some(root) = snapshots.roots.get(&inode.id())
-            {
-                best = best.max(root.latest(low, high).unwrap_or(best));
-            }
-            if inode.parent != NONE {
-                stack.push((inode.parent, low.max(self.birth_of(handle)), high));
-            }
-            if inode.has(NAMED) {
-                for key in snapshots.named.get(&inode.id()).into_iter().flat_map(|names| names.iter()) {
-                    let Some(entry) = snapshots.entries.get(key) else { continue };
-                    let Some(directory) = self.handle(key.0) else { continue };
-                    stack.push((directory, low.max(entry.born), high.min(key.2)));
-                }
-            }
-        }
-        (best > floor).then_some(best)
+        self.tree.latest_seeing(handle, low, high, |directory| self.handle(directory))
     }
 
     /// The latest snapshot that does not see the current entry of an inode.
     #[inline]
     pub(crate) fn birth_of(&self, handle: u32) -> SnapshotId {
-        let inode = self.tree.inode(handle);
-        if !inode.has(BORN) {
-            return BEFORE_ALL;
-        }
-        self.tree.snapshots.births.get(&inode.id()).copied().unwrap_or(BEFORE_ALL)
+        self.tree.birth_of(handle)
     }
 
     /// Whether the inode lies in the tree or in a subtree that a snapshot may see: not in one that is being
@@ -121,5 +83,64 @@ impl Namespace {
             }
         }
         true
+    }
+}
+
+impl Tree {
+    /// The latest living snapshot after `low`, and no later than `high`, that sees the inode. `find` knows the handles of the
+    /// directories that had entries.
+    pub(crate) fn latest_seeing(
+        &self,
+        handle: u32,
+        low: SnapshotId,
+        high: SnapshotId,
+        find: impl Fn(InodeId) -> Option<u32>,
+    ) -> Option<SnapshotId> {
+        let snapshots = &self.snapshots;
+        if snapshots.living == 0 {
+            return None;
+        }
+        let floor = low;
+        let mut best = low;
+        let mut stack = vec![(handle, low, high)];
+        // No tree comes near it; it ends the walk in an image that someone made up.
+        let mut steps = 0;
+        while let Some((handle, low, high)) = stack.pop() {
+            steps += 1;
+            if steps > STEPS_MAX {
+                break;
+            }
+            let low = low.max(best);
+            if low >= high {
+                continue;
+            }
+            let inode = self.inode(handle);
+            if inode.has(SNAPSHOTTABLE)
+                && let Some(root) = snapshots.roots.get(&inode.id())
+            {
+                best = best.max(root.latest(low, high).unwrap_or(best));
+            }
+            if inode.parent != NONE {
+                stack.push((inode.parent, low.max(self.birth_of(handle)), high));
+            }
+            if inode.has(NAMED) {
+                for key in snapshots.named.get(&inode.id()).into_iter().flat_map(|names| names.iter()) {
+                    let Some(entry) = snapshots.entries.get(key) else { continue };
+                    let Some(directory) = find(key.0) else { continue };
+                    stack.push((directory, low.max(entry.born), high.min(key.2)));
+                }
+            }
+        }
+        (best > floor).then_some(best)
+    }
+
+    /// The latest snapshot that does not see the current entry of an inode.
+    #[inline]
+    pub(crate) fn birth_of(&self, handle: u32) -> SnapshotId {
+        let inode = self.inode(handle);
+        if !inode.has(BORN) {
+            return BEFORE_ALL;
+        }
+        self.snapshots.births.get(&inode.id()).copied().unwrap_or(BEFORE_ALL)
     }
 }

@@ -15,7 +15,8 @@ use base::{
     directory_log::{Dix, Entry},
 };
 use namespace::{
-    Applied, Context, Edit, FileBlock, FrozenTree, Limits, Namespace, Quota, Renewals, Reply, Step, Watches,
+    Applied, Context, Edit, FileBlock, FrozenTree, ImageError, Limits, Namespace, Quota, Renewals, Reply,
+    Step, Watches,
     given_facts::GivenFacts,
     ops,
     reads::{
@@ -61,6 +62,16 @@ pub struct World {
     /// and up to where all groups have carried them out.
     pub visible: Dix,
     pub carried_out: Dix,
+}
+
+pub fn bytes_of(edit: &Edit) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    edit.encode(&mut bytes);
+    bytes
+}
+
+pub fn read_image(bytes: &[u8]) -> Result<Namespace, ImageError> {
+    Namespace::read_image(7, &mut &bytes[..], bytes.len() as u64)
 }
 
 pub fn image_of(frozen: &FrozenTree) -> Vec<u8> {

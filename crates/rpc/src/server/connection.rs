@@ -30,7 +30,7 @@ use proto::{
 use std::{
     io,
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 use tokio::net::TcpStream;
@@ -275,6 +275,7 @@ impl Connection {
         while !self.backlog.is_empty() {
             match self.stream.try_write(&self.backlog) {
                 Ok(count) => {
+                    self.shared.sent_bytes.fetch_add(count as u64, Ordering::Relaxed);
                     self.backlog.advance(count);
                     self.wrote = Instant::now();
                 }
@@ -298,7 +299,8 @@ impl Connection {
                 self.outbox.leave();
                 Ok(())
             }
-            Ok(_) => {
+            Ok(count) => {
+                self.shared.received_bytes.fetch_add(count as u64, Ordering::Relaxed);
                 self.heard = Instant::now();
                 self.on_bytes();
                 if self.deaf {

@@ -1,7 +1,10 @@
 //! The work that a server has under way, for metrics.
 
 use super::Shared;
-use std::{collections::HashMap, sync::Weak};
+use std::{
+    collections::HashMap,
+    sync::{Weak, atomic::Ordering},
+};
 
 /// A look at a server. It holds the server weakly, so that a service may keep one for its own server. For a server
 /// that is gone, all counts are zero.
@@ -25,7 +28,15 @@ impl Load {
         self.ask(|shared| shared.room.reply_bytes())
     }
 
-    fn ask(&self, number: impl FnOnce(&Shared) -> usize) -> usize {
-        self.shared.upgrade().map_or(0, |shared| number(&shared))
+    /// Bytes that clients have sent, and that were sent to them, since the start.
+    pub fn traffic(&self) -> (u64, u64) {
+        let of = |shared: &Shared| {
+            (shared.received_bytes.load(Ordering::Relaxed), shared.sent_bytes.load(Ordering::Relaxed))
+        };
+        self.ask(of)
+    }
+
+    fn ask<T: Default>(&self, number: impl FnOnce(&Shared) -> T) -> T {
+        self.shared.upgrade().map(|shared| number(&shared)).unwrap_or_default()
     }
 }

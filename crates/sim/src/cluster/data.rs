@@ -9,6 +9,7 @@ mod faults;
 mod members;
 pub mod needed;
 mod orders;
+mod orders_of_operators;
 pub mod room;
 pub mod side;
 mod talking;

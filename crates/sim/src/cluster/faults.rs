@@ -61,6 +61,7 @@ impl World {
             Fault::CoordinatorDown => self.keeper.is_down = true,
             Fault::Data(fault) => self.data_fault(&fault),
             Fault::AllowDeletions => self.allow_deletions()?,
+            Fault::Order(order) => self.order_data_server(&order)?,
             Fault::Heal => {
                 self.network.heal();
                 self.heal_data();

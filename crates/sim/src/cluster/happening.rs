@@ -283,6 +283,7 @@ pub enum Fault {
     Data(DataFault),
     /// An operator allows the deletions that are held back.
     AllowDeletions,
+    Order(OrderOfOperator),
     /// The active is told to go on with all members, or with all but one, and with another minimum.
     Reconfigure {
         without: Option<usize>,
@@ -307,6 +308,22 @@ pub enum DataFault {
     },
     /// All data servers run, and hear everybody.
     Heal,
+}
+
+/// An operator's order for data servers, which are counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OrderOfOperator {
+    /// It is to leave service for good.
+    Leave(usize),
+    /// It is to leave service for so long, or until it is to return.
+    Rest {
+        server: usize,
+        for_ms: Option<u64>,
+    },
+    Return(usize),
+    AllReturn,
+    /// No order for the group: each data server that may go is switched off.
+    SwitchOff,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

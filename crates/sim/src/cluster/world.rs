@@ -597,6 +597,9 @@ impl World {
                 if let Role::Starting { epoch } | Role::Reading { epoch } | Role::Serving { epoch } = role {
                     self.servers[seat].epoch = epoch;
                 }
+                if matches!(role, Role::Serving { .. }) {
+                    self.servers[seat].take_servers_out(self.now_ns);
+                }
                 if let Some(side) = &mut self.servers[seat].blocks {
                     side.set_commanding(match role {
                         Role::Serving { epoch } => Some(epoch),

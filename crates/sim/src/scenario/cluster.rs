@@ -5,7 +5,7 @@
 
 use super::{all_at_once, data_servers, plots, standing, times::FAULTS_END_MS};
 use crate::{
-    cluster::{Fault, Shape, World, data::Counts},
+    cluster::{Fault, OrderOfOperator, Shape, World, data::Counts},
     dice::Dice,
     truth::Broken,
 };
@@ -173,6 +173,11 @@ pub const STORIES: &[Story] = &[
         about: "the same, and an operator lets a member lead that lacks the newest files: their replicas stay until he allows more",
         plot: data_servers::unclean,
     },
+    Story {
+        name: "data-servers-ordered",
+        about: "an operator orders data servers out of service, and switches off each one that may go: the last good replica is never on it",
+        plot: data_servers::ordered,
+    },
     Story { name: "everything", about: "all of this together", plot: plots::everything },
 ];
 
@@ -285,6 +290,8 @@ fn finish(world: &mut World) -> Result<(), Broken> {
         }
         if now_ms.is_multiple_of(1_000) && world.data.is_some() {
             world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(Fault::AllowDeletions));
+            let all_return = Fault::Order(OrderOfOperator::AllReturn);
+            world.at_ms(now_ms, crate::cluster::happening::Happening::Fault(all_return));
         }
         // A while of service without faults, then nothing new begins.
         world.is_closing = now_ms >= FAULTS_END_MS + 3_000;

@@ -5,7 +5,7 @@ use super::{
     times::FAULTS_END_MS,
 };
 use crate::{
-    cluster::{DataFault, Fault, Shape, Whom},
+    cluster::{DataFault, Fault, OrderOfOperator, Shape, Whom},
     dice::Dice,
 };
 
@@ -76,6 +76,38 @@ pub(super) fn come_and_go(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault
     }
     for at in moments(dice, 4_000) {
         plot.push((at, Fault::AllowDeletions));
+    }
+    plot.retain(|(at, _)| *at < FAULTS_END_MS);
+    plot
+}
+
+/// Servers leave service for good or for a while, in order or in the midst of faults, and come back empty or as they were.
+pub(super) fn ordered(dice: &mut Dice, shape: &mut Shape) -> Vec<(u64, Fault)> {
+    let mut plot = if dice.chance(30) { unclean(dice, shape) } else { come_and_go(dice, shape) };
+    // Half of the stories have hardly any fault, so that servers come to their end of leaving.
+    if dice.chance(50) {
+        plot.retain(|_| dice.chance(25));
+    }
+    shape.data_servers = 4 + dice.below(3) as usize;
+    for at in moments(dice, 1_200) {
+        let server = dice.below(6) as usize;
+        let order = match dice.below(10) {
+            0..5 => OrderOfOperator::Leave(server),
+            5..8 => {
+                let for_ms = dice.chance(50).then(|| 200 + dice.below(3_000));
+                OrderOfOperator::Rest { server, for_ms }
+            }
+            _ => OrderOfOperator::Return(server),
+        };
+        let returns = at + 300 + dice.below(4_000);
+        plot.push((at, Fault::Order(order)));
+        plot.push((returns, Fault::Order(OrderOfOperator::Return(server))));
+        if dice.chance(60) {
+            plot.push((returns + dice.below(400), Fault::Data(DataFault::Start(server))));
+        }
+    }
+    for at in moments(dice, 300) {
+        plot.push((at, Fault::Order(OrderOfOperator::SwitchOff)));
     }
     plot.retain(|(at, _)| *at < FAULTS_END_MS);
     plot

@@ -1,7 +1,7 @@
 //! The names of beans, and patterns of them.
 
 /// Longer questions are no questions: the time to match two texts grows with both lengths.
-const BYTES_MAX: usize = 1_024;
+pub const BYTES_MAX: usize = 1_024;
 
 /// A name with wildcards: a domain and properties, `Hadoop:service=NameNode,name=*`. A property `*` alone allows further ones.
 pub struct Pattern<'a> {

@@ -1,23 +1,41 @@
 //! The beans of Java itself, as far as they are true of a process without Java.
 
-use super::Bean;
+use super::{Beans, Counters, Record};
 use env::{Clock, ProcessFacts, SystemClock};
 use proto::bean;
 use serde_json::{Value, json};
+use std::cell::LazyCell;
+
+/// The record `JvmMetrics`.
+const JVM: Record = Record {
+    name: "JvmMetrics",
+    counters: Counters::Only(&[
+        "GcCount",
+        "GcTimeMillis",
+        "GcNumWarnThresholdExceeded",
+        "GcNumInfoThresholdExceeded",
+        "GcTotalExtraSleepTime",
+    ]),
+};
 
 /// `JvmMetrics` of a service (`NameNode`, `DataNode`) and Java's own `Runtime`, `Memory` and `OperatingSystem`. The heap is the memory that the
 /// process has in use; there is no garbage, so its collection takes no time.
-pub fn process_beans(service: &str, facts: &ProcessFacts) -> Vec<Bean> {
-    let host = &facts.host_name;
+pub fn put_process_beans(beans: &mut Beans<'_>, service: &str, facts: impl FnOnce() -> ProcessFacts) {
+    let facts = LazyCell::new(facts);
+    let name = format!("Hadoop:service={service},name=JvmMetrics");
+    beans.put_record(name, JVM, "JvmMetrics", || jvm(service, &facts));
+    beans.put("java.lang:type=Runtime".to_owned(), bean::RUNTIME, || runtime(&facts));
+    beans.put("java.lang:type=Memory".to_owned(), bean::MEMORY, || memory(&facts));
+    beans.put("java.lang:type=OperatingSystem".to_owned(), bean::OPERATING_SYSTEM, || system(&facts));
+}
+
+fn jvm(service: &str, facts: &ProcessFacts) -> Value {
     let mebibytes = |bytes: u64| json!(bytes as f64 / f64::from(1 << 20));
-    let now_ms = SystemClock.timestamp().ms;
-    let memory =
-        |used: u64, max: i64| -> Value { json!({ "committed": used, "init": 0, "max": max, "used": used }) };
     let mut jvm = json!({
         "tag.Context": "jvm",
         "tag.ProcessName": service,
         "tag.SessionId": null,
-        "tag.Hostname": host,
+        "tag.Hostname": facts.host_name,
         "MemNonHeapUsedM": 0.0,
         "MemNonHeapCommittedM": 0.0,
         "MemNonHeapMaxM": -1.0,
@@ -41,8 +59,13 @@ pub fn process_beans(service: &str, facts: &ProcessFacts) -> Vec<Bean> {
         // Hadoop's DataNode does not watch its collections.
         jvm["GcTimePercentage"] = 0.into();
     }
-    let runtime = json!({
-        "Name": format!("{}@{host}", std::process::id()),
+    jvm
+}
+
+fn runtime(facts: &ProcessFacts) -> Value {
+    let now_ms = SystemClock.timestamp().ms;
+    json!({
+        "Name": format!("{}@{}", std::process::id(), facts.host_name),
         "Pid": std::process::id(),
         "StartTime": facts.started_ms,
         "Uptime": now_ms.saturating_sub(facts.started_ms),
@@ -53,16 +76,24 @@ pub fn process_beans(service: &str, facts: &ProcessFacts) -> Vec<Bean> {
         "SpecVendor": "Clover",
         "SpecVersion": env!("CARGO_PKG_VERSION"),
         "ObjectName": "java.lang:type=Runtime",
-    });
-    let heap = json!({
-        "HeapMemoryUsage": memory(facts.resident_bytes, facts.memory_bytes as i64),
-        "NonHeapMemoryUsage": memory(0, -1),
+    })
+}
+
+fn memory(facts: &ProcessFacts) -> Value {
+    let usage =
+        |used: u64, max: i64| -> Value { json!({ "committed": used, "init": 0, "max": max, "used": used }) };
+    json!({
+        "HeapMemoryUsage": usage(facts.resident_bytes, facts.memory_bytes as i64),
+        "NonHeapMemoryUsage": usage(0, -1),
         "ObjectPendingFinalizationCount": 0,
         "Verbose": false,
         "ObjectName": "java.lang:type=Memory",
-    });
+    })
+}
+
+fn system(facts: &ProcessFacts) -> Value {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let system = json!({
+    json!({
         "Name": "Linux",
         "Arch": if cfg!(target_arch = "x86_64") { "amd64" } else { std::env::consts::ARCH },
         "Version": facts.kernel,
@@ -81,11 +112,5 @@ pub fn process_beans(service: &str, facts: &ProcessFacts) -> Vec<Bean> {
         "TotalSwapSpaceSize": facts.swap_bytes,
         "FreeSwapSpaceSize": facts.swap_free_bytes,
         "ObjectName": "java.lang:type=OperatingSystem",
-    });
-    vec![
-        Bean::new(format!("Hadoop:service={service},name=JvmMetrics"), "JvmMetrics", jvm),
-        Bean::new("java.lang:type=Runtime", bean::RUNTIME, runtime),
-        Bean::new("java.lang:type=Memory", bean::MEMORY, heap),
-        Bean::new("java.lang:type=OperatingSystem", bean::OPERATING_SYSTEM, system),
-    ]
+    })
 }

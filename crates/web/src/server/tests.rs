@@ -6,11 +6,12 @@ use tokio::{
 };
 
 async fn ask(addr: SocketAddr, path: &str) -> String {
+    send(addr, &format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")).await
+}
+
+async fn send(addr: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(addr).await.unwrap();
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").as_bytes())
-        .await
-        .unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -21,8 +22,7 @@ async fn serve(ok: bool) -> Web {
     let calls: Counter = Counter::default();
     calls.inc_by(3);
     registry.register("calls", "Calls answered", calls);
-    let health: HealthSource =
-        Arc::new(move || Health { ok, state: "active".into(), details: BTreeMap::new(), not_ready: None });
+    let health: HealthSource = Arc::new(move || Health { ok, state: "active".into(), ..Health::default() });
     Web::bind("127.0.0.1:0".parse().unwrap(), Arc::new(registry), health).await.unwrap()
 }
 
@@ -48,25 +48,25 @@ async fn who_is_well_and_serves_nobody_is_not_ready() {
     let health: HealthSource = Arc::new(|| Health {
         ok: true,
         state: "standby".into(),
-        details: BTreeMap::new(),
         not_ready: Some("nobody leads".into()),
+        // A cluster that is not well makes no server unwell.
+        cluster: Some(crate::FurtherFacts(Arc::new(|| serde_json::json!({"verdict": "error"})))),
+        ..Health::default()
     });
     let address = "127.0.0.1:0".parse().unwrap();
     let web = Web::bind(address, Arc::new(Registry::default()), health).await.unwrap();
-    assert!(ask(web.local_addr(), "/health").await.starts_with("HTTP/1.1 200"));
+    let told = ask(web.local_addr(), "/health").await;
+    assert!(told.starts_with("HTTP/1.1 200") && told.ends_with("\"verdict\":\"error\"}\n"), "{told}");
     let ready = ask(web.local_addr(), "/ready").await;
     assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("nobody leads"), "{ready}");
     web.shutdown().await;
 }
 
-/// `hdfs dfsadmin -fetchImage` and `hdfs fsck` ask for these.
 #[tokio::test]
-async fn pages_of_hdfs_that_are_not_built_yet_say_so() {
+async fn a_page_that_is_not_there_names_some_that_are() {
     let web = serve(true).await;
-    for page in ["/imagetransfer?getimage=1&txid=latest", "/fsck?path=%2F"] {
-        let answer = ask(web.local_addr(), page).await;
-        assert!(answer.starts_with("HTTP/1.1 501") && answer.contains("is not built yet"), "{answer}");
-    }
+    let answer = ask(web.local_addr(), "/nowhere?path=%2F").await;
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("/health"), "{answer}");
     web.shutdown().await;
 }
 
@@ -128,4 +128,74 @@ async fn pages_are_served_by_the_threads_that_they_name() {
     assert!(ask(web.local_addr(), "/thread").await.ends_with(name));
     web.shutdown().await;
     runtime.shutdown_background();
+}
+
+/// Says that it was dropped.
+struct Dropped(tokio::sync::mpsc::UnboundedSender<()>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+#[tokio::test]
+async fn a_page_and_a_watch_see_the_server_and_the_watch_ends_with_it() {
+    let state = |axum::Extension(facts): axum::Extension<crate::Facts>| async move { (facts.health)().state };
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (dropping, mut dropped) = tokio::sync::mpsc::unbounded_channel();
+    let watch: crate::Watch = Arc::new(move |facts| {
+        let (told, guard) = (told.clone(), Dropped(dropping.clone()));
+        Box::pin(async move {
+            let _guard = guard;
+            let _ = told.send((facts.health)().state);
+            std::future::pending().await
+        })
+    });
+    let router = Router::new().route("/state", get(state));
+    let pages = Pages { router, watch: Some(watch), ..Pages::default() };
+    let health: HealthSource =
+        Arc::new(|| Health { ok: true, state: "active".to_owned(), ..Health::default() });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let web = Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap();
+    assert_eq!(heard.recv().await.as_deref(), Some("active"));
+    assert!(ask(web.local_addr(), "/state").await.ends_with("active"));
+    assert!(dropped.try_recv().is_err());
+    web.shutdown().await;
+    assert_eq!(dropped.recv().await, Some(()));
+}
+
+/// A page whose name was led to this server after it was loaded is of this server's origin, as its browser sees it.
+#[tokio::test]
+async fn a_browser_that_was_led_here_by_a_strangers_name_gets_no_page() {
+    let changed = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counting = changed.clone();
+    let change = move || async move {
+        counting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    let router = Router::new().route("/change", axum::routing::any(change));
+    let hosts = crate::hosts::Hosts::new(&["meta.example".to_owned()], [""; 0]).unwrap();
+    let pages = Pages { router, hosts, ..Pages::default() };
+    let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let web = Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap();
+    let address = web.local_addr();
+    let browser = "Connection: close\r\nUser-Agent: Mozilla/5.0 (X11)\r\nAccept-Language: en\r\n";
+    for path in ["/health", "/ready", "/metrics", "/stacks", "/change", "/nowhere"] {
+        for method in ["GET", "PUT", "OPTIONS"] {
+            let of = |host: &str| format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{browser}\r\n");
+            let refused = send(address, &of("evil.example:9870")).await;
+            assert!(refused.starts_with("HTTP/1.1 421 "), "{method} {path}: {refused}");
+            assert!(refused.contains("http_hosts"), "{refused}");
+            let own = send(address, &of("meta.example:9870")).await;
+            assert!(!own.starts_with("HTTP/1.1 421 "), "{method} {path}: {own}");
+        }
+    }
+    assert_eq!(changed.load(std::sync::atomic::Ordering::Relaxed), 3, "one for each method by the own name");
+    let program =
+        send(address, "GET /health HTTP/1.1\r\nHost: alias.example\r\nConnection: close\r\n\r\n").await;
+    assert!(program.starts_with("HTTP/1.1 200"), "{program}");
+    let old = send(address, "GET /health HTTP/1.0\r\n\r\n").await;
+    assert!(old.starts_with("HTTP/1.0 200") || old.starts_with("HTTP/1.1 200"), "{old}");
+    web.shutdown().await;
 }

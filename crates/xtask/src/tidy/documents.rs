@@ -13,7 +13,8 @@ use std::{
 /// The page on which readers of the documents begin.
 const INDEX: &str = "docs/README.md";
 /// Pages that quote what the program prints, and in how many columns of their tables, counted from the first.
-const QUOTING: &[(&str, usize)] = &[("docs/operating/troubleshooting.md", 1), ("docs/glossary.md", 2)];
+const QUOTING: &[(&str, usize)] =
+    &[("docs/operating/troubleshooting.md", 1), ("docs/operating/errors.md", 1), ("docs/glossary.md", 2)];
 /// Shorter texts may stand anywhere by chance, and are not looked for.
 const FRAGMENT_CHARACTERS_MIN: usize = 4;
 

@@ -24,6 +24,8 @@ pub struct Piece {
     pub end: u64,
     /// The first of its stream.
     pub is_first: bool,
+    /// It goes out because its bytes have waited for long, or the queue is filling up, and not because the stream has a run.
+    pub is_due: bool,
 }
 
 impl Piece {
@@ -99,5 +101,6 @@ pub(super) fn cut(id: StreamId, stream: &Stream, turn: &Turn, piece_bytes: u64) 
         begin: stream.begin,
         end: if is_whole { end } else { page_end },
         is_first: !stream.had_turn,
+        is_due: stream.is_due,
     })
 }

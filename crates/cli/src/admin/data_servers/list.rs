@@ -111,9 +111,13 @@ fn as_text(told: &[Told]) -> String {
         }
     }
     let mut text = table::lines(&rows).join("\n") + "\n";
+    let is_gone =
+        |server: &OrderedServerProto| ordered(server) == Wish::Decommission && source::is_dead(server);
+    let mut gone: BTreeMap<&str, bool> = BTreeMap::new();
     let mut off: BTreeMap<&str, bool> = BTreeMap::new();
     for server in told.iter().flat_map(|told| &told.servers) {
         *off.entry(&server.address).or_insert(true) &= may_be_off(server);
+        *gone.entry(&server.address).or_insert(true) &= is_gone(server) || may_be_off(server);
     }
     for (address, may_be_off) in off {
         let lacking = told.iter().filter(|told| !told.servers.iter().any(|server| server.address == address));
@@ -125,6 +129,8 @@ fn as_text(told: &[Told]) -> String {
             );
         } else if may_be_off {
             text += &format!("{address} may be switched off: no block needs it.\n");
+        } else if gone[address] {
+            text += &format!("{}\n", source::dead_text(address));
         }
     }
     text
@@ -167,6 +173,7 @@ mod tests {
             by: journal.map(|_| "admin".into()),
             files: files.map(Into::into),
             uuid: Some("u".into()),
+            is_alive: Some(true),
             host_name: Some(format!("worker{number}")),
             admin_state: Some(state.into()),
             blocks: Some(9),
@@ -200,6 +207,18 @@ mod tests {
         assert!(lines[3].contains("maintenance, over"), "{text}");
         assert_eq!(lines[4..], ["10.0.0.1:9866 may be switched off: no block needs it."], "{text}");
         assert_eq!(as_text(&[told(1, Vec::new())]), "No data server is ordered out of service.\n");
+    }
+
+    #[test]
+    fn a_dead_server_may_have_what_no_other_has() {
+        let mut dead = server(1, Some(Wish::Decommission), None, "DECOMMISSIONED");
+        dead.is_alive = Some(false);
+        let text = as_text(&[told(1, vec![dead.clone()])]);
+        assert!(text.contains("10.0.0.1:9866 is dead.") && !text.contains("no block needs it"), "{text}");
+        // In maintenance servers are off: that is what the order is for.
+        (dead.journal, dead.admin_state) = (Some(Wish::Maintenance.into()), Some("IN_MAINTENANCE".into()));
+        let text = as_text(&[told(1, vec![dead])]);
+        assert!(!text.contains("is dead") && !text.contains("no block needs it"), "{text}");
     }
 
     #[test]

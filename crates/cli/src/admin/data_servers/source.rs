@@ -36,10 +36,24 @@ pub fn state(server: &OrderedServerProto) -> &'static str {
     }
 }
 
-/// Whether no block of the group needs the server, so that it may be switched off for what was ordered.
+/// Whether the group knows a server at this place, and has not heard of it for long.
+pub fn is_dead(server: &OrderedServerProto) -> bool {
+    server.uuid.is_some() && !server.is_alive()
+}
+
+/// For a dead server that was ordered out of service for good.
+pub fn dead_text(address: &str) -> String {
+    format!(
+        "{address} is dead. Unless it was said before that it may be switched off, keep its disks until `clover fsck /` finds no missing block."
+    )
+}
+
+/// Whether no block of the group needs the server, so that it may be switched off for what was ordered. The group does not say so of a dead
+/// server: nothing is known of what it alone may have.
 pub fn may_be_off(server: &OrderedServerProto, wish: Wish) -> bool {
     let state = server.admin_state();
     match wish {
+        Wish::Decommission | Wish::Maintenance if !server.is_alive() => false,
         Wish::Decommission => state == "DECOMMISSIONED",
         Wish::Maintenance => state == "IN_MAINTENANCE" || state == "DECOMMISSIONED",
         Wish::InService => true,

@@ -21,6 +21,8 @@ enum Stage {
     Needed(u64),
     /// No server has registered at this place.
     NotThere,
+    /// The server is dead: what it alone may have is not copied.
+    Dead,
     /// A server has registered there with other groups, and not with this one, which therefore has not agreed.
     UnknownTo(u32),
     /// A group has no order for it any more.
@@ -28,9 +30,10 @@ enum Stage {
 }
 
 /// # Errors
-/// A group refuses to tell, or an order is taken back meanwhile.
+/// A group refuses to tell, an order is taken back meanwhile, or a server is dead: then it is not known whether it has the last replica of a block.
 pub async fn until_unneeded(groups: &Groups, places: Vec<String>, wish: Wish) -> anyhow::Result<()> {
     let mut waited: Vec<(String, Option<Stage>)> = places.into_iter().map(|place| (place, None)).collect();
+    let mut dead = Vec::new();
     while !waited.is_empty() {
         let Some(told) = ask(groups).await? else {
             tokio::time::sleep(PERIOD).await;
@@ -44,14 +47,20 @@ pub async fn until_unneeded(groups: &Groups, places: Vec<String>, wish: Wish) ->
             if let Stage::NotOrdered(group) = stage {
                 bail!("the order for {place} was taken back in group {group}");
             }
+            if stage == Stage::Dead {
+                dead.push(place.clone());
+            }
             *before = Some(stage);
         }
-        waited.retain(|(_, stage)| !matches!(stage, Some(Stage::MayBeOff | Stage::NotThere)));
+        waited.retain(|(_, stage)| !matches!(stage, Some(Stage::MayBeOff | Stage::NotThere | Stage::Dead)));
         if !waited.is_empty() {
             tokio::time::sleep(PERIOD).await;
         }
     }
-    Ok(())
+    match dead.is_empty() {
+        true => Ok(()),
+        false => bail!("dead, so that it is not known what they have: {}", dead.join(", ")),
+    }
 }
 
 /// The orders of all groups. `None`: one of them did not answer, and is asked again.
@@ -87,6 +96,10 @@ fn stage(place: &str, told: &[Orders], wish: Wish) -> Stage {
     match unknown_to {
         Some(group) => Stage::UnknownTo(group),
         None if known.iter().all(|server| source::may_be_off(server, wish)) => Stage::MayBeOff,
+        // Groups that hear it need it no more; to the others it is dead.
+        None if known.iter().all(|server| source::is_dead(server) || source::may_be_off(server, wish)) => {
+            Stage::Dead
+        }
         None => Stage::Needed(known.iter().map(|server| server.blocks_in_need()).sum()),
     }
 }
@@ -99,6 +112,7 @@ fn text(place: &str, stage: &Stage) -> String {
         Stage::NotThere => {
             format!("{place} is not there, and is not waited for: it obeys when it registers.")
         }
+        Stage::Dead => source::dead_text(place),
         Stage::UnknownTo(group) => {
             format!("{place}: group {group} has not heard of the server yet, and may have blocks there.")
         }
@@ -117,6 +131,7 @@ mod tests {
             address: PLACE.into(),
             journal: Some(Wish::Decommission.into()),
             uuid: state.map(|_| "u".into()),
+            is_alive: state.map(|_| true),
             admin_state: state.map(str::to_owned),
             blocks_in_need: state.map(|_| need),
             ..OrderedServerProto::default()
@@ -138,6 +153,17 @@ mod tests {
         assert_eq!(of(&[orders(1, None, 0), orders(2, None, 0)]), Stage::NotThere);
         // A group that does not know it has not agreed.
         assert_eq!(of(&[orders(1, done, 0), orders(2, None, 0)]), Stage::UnknownTo(2));
+    }
+
+    #[test]
+    fn of_a_dead_server_it_is_not_said_that_no_block_needs_it() {
+        let mut dead = orders(1, Some("DECOMMISSIONED"), 0);
+        dead.servers[0].is_alive = Some(false);
+        assert_eq!(of(&[dead.clone()]), Stage::Dead);
+        assert!(text(PLACE, &Stage::Dead).contains("keep its disks"));
+        // One of two groups hears it.
+        assert_eq!(of(&[dead.clone(), orders(2, Some("DECOMMISSION_INPROGRESS"), 3)]), Stage::Needed(3));
+        assert_eq!(of(&[dead, orders(2, Some("DECOMMISSIONED"), 0)]), Stage::Dead, "it is not waited for");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use super::{
 };
 use std::process::ExitCode;
 
+pub use orders::have_handed_over;
+
 /// Show the group of metadata servers: roles, who is in sync, the last takeovers; or give it an order.
 #[derive(Debug, clap::Args)]
 pub struct Args {

@@ -3,11 +3,14 @@
 use super::watch;
 use crate::admin::servers::Servers;
 use anyhow::{Context, bail};
-use proto::clover::admin::{
-    AddMemberRequestProto, AddMemberResponseProto, HandOverRequestProto, HandOverResponseProto,
-    RemoveMemberRequestProto, RemoveMemberResponseProto,
+use proto::{
+    SyncState,
+    clover::admin::{
+        AddMemberRequestProto, AddMemberResponseProto, HandOverRequestProto, HandOverResponseProto,
+        RemoveMemberRequestProto, RemoveMemberResponseProto,
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -113,16 +116,51 @@ pub async fn minimum(servers: &Servers, order: Minimum) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> anyhow::Result<ExitCode> {
+/// A hand-over that was carried out, and what a client saw of it.
+pub struct HandedOver {
+    from: u32,
+    successor: watch::Successor,
+    noticed: watch::Noticed,
+    warning: Option<String>,
+}
+
+impl HandedOver {
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    pub fn sentences(&self) -> String {
+        format!(
+            "Member {} is active in epoch {}, {} ms after the order; before it was member {}.\n{}",
+            self.successor.member,
+            self.successor.epoch,
+            self.successor.after.as_millis(),
+            self.from,
+            self.noticed.sentence()
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({"from": self.from, "to": self.successor.member, "epoch": self.successor.epoch,
+            "after_ms": self.successor.after.as_millis() as u64, "client_longest_ms": self.noticed.longest.as_millis() as u64,
+            "client_failed": self.noticed.failed, "warning": self.warning})
+    }
+}
+
+/// Has the active hand over, and waits until another member serves. `to`: the member that follows; without it the active chooses.
+///
+/// # Errors
+/// The order would not be carried out, or was refused; or no member has followed. The text says which.
+pub async fn have_handed_over(servers: &Servers, to: Option<u32>) -> anyhow::Result<HandedOver> {
     let group = servers.group().await?;
     let view = group.view.as_ref().context("the group's view is not known to any member")?;
     let Some(active) = view.active else {
         bail!("no member is active: there is nothing to hand over. `clover admin group` shows the members");
     };
-    if order.to == Some(active) {
+    if to == Some(active) {
         bail!("member {active} is active already");
     }
-    if let Some(to) = order.to.filter(|to| !view.in_sync.iter().any(|store| store.member == *to)) {
+    if let Some(to) = to.filter(|to| group.sync_of(*to) != SyncState::InSync) {
         bail!(
             "member {to} is not in sync, so it cannot become active: `clover admin group` shows which members are"
         );
@@ -131,7 +169,7 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     servers.secret()?;
     let bystander = watch::Bystander::start(&group).await?;
     let order = async {
-        let request = HandOverRequestProto { to: order.to };
+        let request = HandOverRequestProto { to };
         servers.order::<_, HandOverResponseProto>(&group, "handOver", &request).await
     };
     // If the order is refused, no member takes over, and the wait for a successor ends as well.
@@ -139,23 +177,19 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     let noticed = bystander.stop().await;
     let (answer, successor) = outcome?;
     let warning = answer.warning.as_deref().or_else(|| warning_of_older(answer.message.as_deref()?));
+    Ok(HandedOver { from: active, successor, noticed, warning: warning.map(str::to_owned) })
+}
+
+pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> anyhow::Result<ExitCode> {
+    let done = have_handed_over(servers, order.to).await?;
     if is_json {
-        let line = json!({"from": active, "to": successor.member, "epoch": successor.epoch,
-            "after_ms": successor.after.as_millis() as u64, "client_longest_ms": noticed.longest.as_millis() as u64,
-            "client_failed": noticed.failed, "warning": warning});
-        println!("{line}");
+        println!("{}", done.json());
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(warning) = warning {
+    if let Some(warning) = done.warning() {
         eprintln!("WARNING: {warning}.");
     }
-    println!(
-        "Member {} is active in epoch {}, {} ms after the order; before it was member {active}.",
-        successor.member,
-        successor.epoch,
-        successor.after.as_millis()
-    );
-    println!("{}", noticed.sentence());
+    println!("{}", done.sentences());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,8 +2,11 @@
 
 use crate::table;
 use jiff::{Timestamp, tz::TimeZone};
-use proto::clover::admin::{
-    GetGroupResponseProto, LogPlaceProto, MemberProto, RoleProto, StoreProto, TakeoverProto, ViewProto,
+use proto::{
+    SyncState,
+    clover::admin::{
+        GetGroupResponseProto, LogPlaceProto, MemberProto, StoreProto, TakeoverProto, ViewProto,
+    },
 };
 use serde_json::{Value, json};
 
@@ -64,7 +67,7 @@ fn failed_disks(group: &GetGroupResponseProto) -> Vec<String> {
             numbers(&others)
         ));
     }
-    let complete = failed.iter().filter(|member| in_sync(group, member) != "no");
+    let complete = failed.iter().filter(|member| group.sync_of(member.member) != SyncState::Out);
     let longest = complete.filter_map(|member| Some((member.end.as_ref()?, *member)));
     let Some((end, member)) = longest.max_by_key(|(end, member)| {
         // Among equal ends, the member that led last is preferred: it need not find out whether the active is gone.
@@ -100,40 +103,12 @@ pub fn is_served(group: &GetGroupResponseProto) -> bool {
 /// The first lines: which member leads, whether changes are taken, and what an operator should know.
 pub fn headline(group: &GetGroupResponseProto) -> Vec<String> {
     let mut lines = Vec::new();
-    let place = format!("Group {} of {}", group.group, group.cluster_id);
-    let Some(view) = &group.view else {
-        lines.push(format!("{place}: member {} has not reached the coordinator yet.", group.answered_by));
-        return lines;
-    };
-    lines.push(match view.active {
-        Some(active) => match group.members.iter().find(|member| member.member == active).map(role) {
-            Some("active") => format!("{place}: member {active} is active in epoch {}.", view.epoch),
-            Some("unknown") | None => {
-                format!(
-                    "{place}: nobody serves; member {active} had epoch {}, and is not heard of.",
-                    view.epoch
-                )
-            }
-            Some("reads only") => format!(
-                "{place}: member {active} has epoch {} and answers only reads that no change in doubt has touched.",
-                view.epoch
-            ),
-            Some(doing) => {
-                format!("{place}: nobody serves; member {active} has epoch {}: {doing}.", view.epoch)
-            }
-        },
-        None => format!("{place}: no member is active; the last epoch was {}.", view.epoch),
+    lines.push(format!("Group {} of {}: {}", group.group, group.cluster_id, group.headline()));
+    let (Some(view), Some(sync)) = (&group.view, group.sync_sentence()) else { return lines };
+    lines.push(match group.committed {
+        Some(sn) => format!("{sync} Committed up to sn {sn}."),
+        None => sync,
     });
-    lines.push(format!(
-        "{} of {} members in sync; a change is acknowledged when {} or more have it.{}",
-        view.in_sync.len(),
-        view.members.len(),
-        view.in_sync_min,
-        match group.committed {
-            Some(sn) => format!(" Committed up to sn {sn}."),
-            None => String::new(),
-        }
-    ));
     if view.in_sync_min == 1 && view.members.len() > 1 {
         lines.push(format!("WARNING: {}.", metad::ONE_COPY));
     }
@@ -189,7 +164,7 @@ fn members(group: &GetGroupResponseProto) -> Vec<Vec<String>> {
         rows.push(vec![
             member.member.to_string(),
             role(member).to_owned(),
-            in_sync(group, member).to_owned(),
+            group.sync_of(member.member).word().to_owned(),
             member.end.as_ref().map_or("-".to_owned(), place),
             member.lag.map_or("-".to_owned(), |lag| lag.to_string()),
             heard(group, member),
@@ -203,28 +178,7 @@ fn members(group: &GetGroupResponseProto) -> Vec<Vec<String>> {
 }
 
 pub fn role(member: &MemberProto) -> &'static str {
-    match member.role() {
-        RoleProto::Unknown => "unknown",
-        RoleProto::Junior => "junior",
-        RoleProto::Standby => "standby",
-        RoleProto::Claiming => "claiming",
-        RoleProto::Starting => "starting",
-        RoleProto::Active => "active",
-        RoleProto::HandingOver => "handing over",
-        RoleProto::Stopped => "stopped",
-        RoleProto::Reading => "reads only",
-        RoleProto::Repairing => "damaged",
-    }
-}
-
-/// Whether a change waits for this member; an exile has all that was committed, and nothing waits for it.
-fn in_sync(group: &GetGroupResponseProto, member: &MemberProto) -> &'static str {
-    let holds = |stores: &[StoreProto]| stores.iter().any(|store| store.member == member.member);
-    match &group.view {
-        Some(view) if holds(&view.in_sync) => "yes",
-        Some(view) if holds(&view.exiles) => "exile",
-        _ => "no",
-    }
+    member.role().word()
 }
 
 fn heard(group: &GetGroupResponseProto, member: &MemberProto) -> String {
@@ -357,7 +311,7 @@ fn member_json(group: &GetGroupResponseProto, member: &MemberProto) -> Value {
     json!({
         "member": member.member,
         "role": role(member),
-        "in_sync": in_sync(group, member),
+        "in_sync": group.sync_of(member.member).word(),
         "generation": member.generation,
         "boot": member.boot,
         "peer_address": member.peer_address,

@@ -91,6 +91,7 @@ fn letter() -> impl Strategy<Value = Letter> {
     prop_oneof![
         20 => message().prop_map(Letter::Group),
         1 => vec(any::<u8>(), 0..40).prop_map(|text| Letter::FatalRequests(text.into())),
+        1 => any::<u64>().prop_map(|left_ms| Letter::Watched { left_ms }),
     ]
 }
 
@@ -163,6 +164,8 @@ fn a_letter_is_passed_over_by_a_version_that_does_not_have_it() {
     let letter = Letter::FatalRequests(Bytes::from_static(b"a line"));
     assert_eq!(letter.since(), Version::FATAL_REQUESTS);
     assert_eq!(decode(Version::FIRST, bytes_of(&letter)), Ok(None));
+    let letter = Letter::Watched { left_ms: 9 };
+    assert_eq!(decode(Version::FATAL_REQUESTS, bytes_of(&letter)), Ok(None));
 }
 
 #[test]

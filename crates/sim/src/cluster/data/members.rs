@@ -91,7 +91,10 @@ impl World {
         };
         let reply = match &call.what {
             Request::Register => match side.map.register(registration(server), key, now) {
-                Ok(_) => Reply::Registered(key),
+                Ok(_) => {
+                    self.servers[seat].give_orders(self.now_ns);
+                    Reply::Registered(key)
+                }
                 Err(_) => Reply::Failed,
             },
             Request::Heartbeat { wants_lease } => {
@@ -203,6 +206,8 @@ impl World {
         }
         let Some(side) = &mut server.blocks else { return Ok(()) };
         side.now = now;
+        server.give_orders(self.now_ns);
+        let Some(side) = &mut self.servers[seat].blocks else { return Ok(()) };
         side.map.tick(now, &|_| 0);
         while side.map.sweep(1_000, now) {}
         side.map.take_events();

@@ -32,6 +32,10 @@ pub struct Counts {
     pub refused: u64,
     pub copies: u64,
     pub reports: u64,
+    /// Decommissioned servers that lost their disks.
+    pub given_away: u64,
+    /// Servers in maintenance that were switched off.
+    pub rested: u64,
 }
 
 /// The network between data servers and members.

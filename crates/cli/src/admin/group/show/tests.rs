@@ -1,4 +1,5 @@
 use super::*;
+use proto::clover::admin::RoleProto;
 
 fn member(member: u32, role: RoleProto) -> MemberProto {
     MemberProto {
@@ -104,9 +105,9 @@ fn what_an_operator_must_know_stands_above() {
         assert!(text.contains(part), "{part}: {text}");
     }
     group.view.as_mut().unwrap().active = Some(3);
-    assert!(super::text(&group).contains("nobody serves; member 3 has epoch 3: stopped"));
+    assert!(super::text(&group).contains("no member serves; member 3 has epoch 3: stopped"));
     group.members[2].role = RoleProto::Unknown as i32;
-    assert!(super::text(&group).contains("nobody serves; member 3 had epoch 3, and is not heard of"));
+    assert!(super::text(&group).contains("no member serves; member 3 had epoch 3, and is not heard of"));
     group.view = None;
     assert!(super::text(&group).contains("has not reached the coordinator yet"));
 }

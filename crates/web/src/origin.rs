@@ -3,8 +3,8 @@
 //! Clients are not authenticated, so a page that a user of this network looks at could have the user's browser change files. Browsers
 //! say where a request comes from; other clients say nothing, and are not asked.
 
-use crate::error::{Refusal, Result};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use thiserror::Error;
 
 /// How long a browser may remember what a preflight said: twenty days, as in Hadoop.
 const PREFLIGHT_SECONDS: &str = "1728000";
@@ -18,9 +18,12 @@ pub struct Origins {
     any: bool,
     /// Whole origins, as `https://console.example:8443`.
     named: Vec<String>,
-    /// Hosts whose pages may, whatever their scheme and port.
-    hosts: Vec<String>,
 }
+
+/// A page of another origin asks for a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a page of another origin may change nothing here; cors_origins names the origins that may")]
+pub struct ForeignChange;
 
 /// The verdict on a request, by its header `Origin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +36,10 @@ pub enum Origin {
 }
 
 impl Origins {
-    /// `named`: origins, or `*` for all. `hosts`: those of this cluster, whose own pages lead here.
-    pub fn new(named: &[String], hosts: &[String]) -> Self {
+    /// `named`: origins, or `*` for all.
+    pub fn new(named: &[String]) -> Self {
         let bare = |origin: &String| origin.trim_end_matches('/').to_ascii_lowercase();
-        Self {
-            any: named.iter().any(|origin| origin == "*"),
-            named: named.iter().map(bare).collect(),
-            hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
-        }
+        Self { any: named.iter().any(|origin| origin == "*"), named: named.iter().map(bare).collect() }
     }
 
     pub fn judge(&self, headers: &HeaderMap) -> Origin {
@@ -58,9 +57,31 @@ impl Origins {
         if !authority.is_empty() && host.as_deref() == Some(authority) {
             return Origin::Own;
         }
-        match self.named.contains(&text) || self.hosts.iter().any(|known| known == host_of(authority)) {
+        match self.named.contains(&text) {
             true => Origin::Allowed(origin.clone()),
             false => Origin::Foreign,
+        }
+    }
+
+    /// For requests with GET that change something, as Hadoop's tools send them. For a picture of another page's a browser sends no `Origin`, and on plain HTTP no
+    /// `Sec-Fetch-Site` either: of a browser such a request is taken only if a page of this server leads to it.
+    ///
+    /// # Errors
+    /// The request comes from a page that may not, or from a browser that does not say from which.
+    pub fn check_change_by_get(&self, headers: &HeaderMap) -> Result<(), ForeignChange> {
+        self.judge(headers).check_change()?;
+        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let says_where_from = headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE);
+        let is_browser = text(header::USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+        if self.any || says_where_from || !is_browser {
+            return Ok(());
+        }
+        let from = text(header::REFERER).and_then(|referer| referer.split_once("://"));
+        let from = from.map(|(_, rest)| rest.split('/').next().unwrap_or_default().to_ascii_lowercase());
+        let here = text(header::HOST).map(str::to_ascii_lowercase);
+        match from.is_some() && from == here {
+            true => Ok(()),
+            false => Err(ForeignChange),
         }
     }
 }
@@ -77,11 +98,9 @@ pub fn host_of(authority: &str) -> &str {
 impl Origin {
     /// # Errors
     /// The request would change something, and comes from a page that may not.
-    pub fn check_change(&self) -> Result<()> {
+    pub fn check_change(&self) -> Result<(), ForeignChange> {
         match self {
-            Self::Foreign => Err(Refusal::unauthorized(
-                "a page of another origin may change nothing here; cors_origins names the origins that may",
-            )),
+            Self::Foreign => Err(ForeignChange),
             Self::Own | Self::Allowed(_) => Ok(()),
         }
     }
@@ -120,24 +139,23 @@ mod tests {
 
     #[test]
     fn pages_of_other_origins_are_foreign_unless_they_are_named() {
-        let origins = Origins::new(&["https://Console.example/".into()], &["meta-1".into(), "::1".into()]);
+        let origins = Origins::new(&["https://Console.example/".into(), "http://meta-1:9870".into()]);
         let here = ("host", "data-1:9864");
         assert_eq!(judge(&origins, &[here]), Origin::Own);
         assert_eq!(judge(&origins, &[here, ("origin", "http://data-1:9864")]), Origin::Own);
         assert_eq!(judge(&origins, &[here, ("sec-fetch-site", "same-origin")]), Origin::Own);
-        for allowed in ["https://console.example", "http://meta-1:9870", "http://meta-1", "http://[::1]:9870"]
-        {
+        for allowed in ["https://console.example", "http://meta-1:9870", "http://Meta-1:9870"] {
             assert!(matches!(judge(&origins, &[here, ("origin", allowed)]), Origin::Allowed(_)), "{allowed}");
         }
         for foreign in
-            ["http://evil.example", "null", "http://console.example", "http://meta-1.evil.example:9870"]
+            ["http://evil.example", "null", "http://console.example", "http://meta-1", "http://meta-1:98700"]
         {
             assert_eq!(judge(&origins, &[here, ("origin", foreign)]), Origin::Foreign, "{foreign}");
         }
         for site in ["cross-site", "same-site"] {
             assert_eq!(judge(&origins, &[here, ("sec-fetch-site", site)]), Origin::Foreign, "{site}");
         }
-        let any = Origins::new(&["*".into()], &[]);
+        let any = Origins::new(&["*".into()]);
         assert!(matches!(judge(&any, &[here, ("origin", "null")]), Origin::Allowed(_)));
     }
 
@@ -147,5 +165,25 @@ mod tests {
         let mut headers = HeaderMap::new();
         Origin::Foreign.tell(&mut headers);
         assert!(headers.is_empty());
+    }
+
+    #[test]
+    fn a_browser_that_does_not_say_from_which_page_it_comes_changes_nothing_by_get() {
+        let origins = Origins::new(&[]);
+        let of = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [("host", "meta-1:9870")].iter().chain(pairs) {
+                headers.insert(*name, HeaderValue::from_static(value));
+            }
+            origins.check_change_by_get(&headers)
+        };
+        let browser = ("user-agent", "Mozilla/5.0 (X11)");
+        assert_eq!(of(&[browser]), Err(ForeignChange));
+        assert_eq!(of(&[browser, ("referer", "http://evil.example/meta-1:9870/")]), Err(ForeignChange));
+        assert_eq!(of(&[browser, ("referer", "http://meta-1:9870/logLevel")]), Ok(()));
+        assert_eq!(of(&[browser, ("sec-fetch-site", "same-origin")]), Ok(()));
+        assert_eq!(of(&[browser, ("sec-fetch-site", "cross-site")]), Err(ForeignChange));
+        assert_eq!(of(&[("user-agent", "Java/17.0.2")]), Ok(()));
+        assert_eq!(of(&[]), Ok(()));
     }
 }

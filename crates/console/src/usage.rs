@@ -1,0 +1,147 @@
+//! Where the bytes and the names of a directory are.
+
+use crate::{
+    asked::Asked,
+    page::{Frame, shown},
+    paths::{self, Crumb},
+    refusal::Refusal,
+    text,
+};
+use askama::Template;
+use axum::response::Response;
+use client::{ContentSummary, FileStatus, FileSystem};
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+/// Directories that are summed up for one page, in the order of their names.
+const ROWS_MAX: usize = 100;
+/// How long one sum may take. Together they take no longer than a page may.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Files of less than this on average are small: each costs the metadata server as much as a large one.
+const SMALL_BYTES: u64 = 1 << 20;
+/// The least number of files of which it is said.
+const MANY: u64 = 100;
+
+#[derive(Template)]
+#[template(path = "usage.html")]
+pub struct Page {
+    frame: Frame,
+    crumbs: Vec<Crumb>,
+    rows: Vec<Row>,
+    is_cut: bool,
+}
+
+pub struct Row {
+    name: String,
+    /// The usage of the directory; empty for a file.
+    href: String,
+    known: Option<Known>,
+}
+
+pub struct Known {
+    space: u64,
+    space_text: String,
+    percent: f64,
+    length: String,
+    files: String,
+    directories: String,
+    mean: String,
+    is_small: bool,
+    quotas: String,
+}
+
+pub async fn page(asked: Asked) -> Result<Response, Refusal> {
+    let path = gateway::path::check(&asked.parameter("of").unwrap_or("/".to_owned()))?;
+    let fs = asked.files().await?;
+    let mut listing = fs.list(&path);
+    let mut entries = Vec::new();
+    while entries.len() <= ROWS_MAX {
+        let Some(entry) = listing.next().await? else { break };
+        entries.push(entry);
+    }
+    let is_cut = entries.len() > ROWS_MAX;
+    entries.truncate(ROWS_MAX);
+    let frame = Frame::new("Usage", "/usage", &asked.visitor);
+    Ok(shown(&Page::new(frame, &path, sums(&fs, entries, &asked.shared.sums).await, is_cut)))
+}
+
+/// The sum of each entry; absent where the visitor may not see all of it, or it takes too long.
+async fn sums(
+    fs: &FileSystem,
+    entries: Vec<FileStatus>,
+    places: &Arc<Semaphore>,
+) -> Vec<(FileStatus, Option<ContentSummary>)> {
+    let mut asking = JoinSet::new();
+    for entry in entries {
+        let (fs, places) = (fs.clone(), places.clone());
+        asking.spawn(async move {
+            let _place = places.acquire().await;
+            let sum = tokio::time::timeout(PATIENCE, fs.content_summary(&entry.path)).await;
+            (entry, sum.ok().and_then(Result::ok))
+        });
+    }
+    let mut sums = Vec::new();
+    while let Some(sum) = asking.join_next().await {
+        sums.extend(sum.ok());
+    }
+    sums
+}
+
+impl Page {
+    fn new(frame: Frame, path: &str, sums: Vec<(FileStatus, Option<ContentSummary>)>, is_cut: bool) -> Self {
+        let total = sums.iter().filter_map(|(_, sum)| sum.as_ref()).map(|sum| sum.space_consumed).sum();
+        let mut rows: Vec<Row> =
+            sums.iter().map(|(status, sum)| Row::of(status, sum.as_ref(), total)).collect();
+        rows.sort_by(|one, other| {
+            let space = |row: &Row| row.known.as_ref().map(|known| known.space);
+            space(other).cmp(&space(one)).then_with(|| one.name.cmp(&other.name))
+        });
+        let mut crumbs = paths::crumbs(path);
+        let mut so_far = String::new();
+        for (at, crumb) in crumbs.iter_mut().enumerate() {
+            if at > 0 {
+                so_far = paths::join(&so_far, &crumb.name);
+            }
+            crumb.href = address(if at == 0 { "/" } else { &so_far });
+        }
+        Self { frame, crumbs, rows, is_cut }
+    }
+}
+
+/// The address of the usage of a directory.
+pub fn address(path: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("of", path);
+    format!("/usage?{}", query.finish())
+}
+
+impl Row {
+    fn of(status: &FileStatus, sum: Option<&ContentSummary>, total: u64) -> Self {
+        let known = sum.map(|sum| {
+            let mean = sum.length / sum.files.max(1);
+            let share = |used: u64, quota: Option<u64>, of: &str| {
+                quota.map(|quota| format!("{:.0} % of {of}", text::percent(used, quota)))
+            };
+            let quotas = [
+                share(sum.space_consumed, sum.space_quota, "its bytes"),
+                share(sum.files + sum.directories, sum.name_quota, "its names"),
+            ];
+            Known {
+                space: sum.space_consumed,
+                space_text: text::size(sum.space_consumed),
+                percent: text::percent(sum.space_consumed, total).min(100.0),
+                length: text::size(sum.length),
+                files: text::count(sum.files),
+                directories: text::count(sum.directories),
+                mean: text::size(mean),
+                is_small: sum.files >= MANY && mean < SMALL_BYTES,
+                quotas: quotas.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            }
+        });
+        let href = if status.is_dir() { address(&status.path) } else { String::new() };
+        Self { name: status.name().to_owned(), href, known }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The small pages of a DataNode: `/prom` and `/stacks`, and the attributes that tools read at `/jmx`.
+
+#[path = "../../../tests/recorded/jmx.rs"]
+mod jmx_record;
+#[path = "../../../tests/recorded/monitors.rs"]
+mod monitors;
+mod played;
+#[path = "../../../tests/recorded/prom.rs"]
+mod prom_record;
+
+use datad::DataServer;
+use monitors::questions;
+use played::{Metadata, POOL, http, serve, start, store_block};
+use std::sync::Arc;
+
+/// Metrics of Hadoop that are left out whole, by how their names begin, and why.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("http_server", "the threads of Java's HTTP server"),
+    ("metrics_system", "the machinery that collects Java's metrics"),
+    ("ugi_metrics", "logins by Kerberos, and Java's look-ups of groups"),
+    ("jvm_metrics_gc_", "Java's collectors by name"),
+    ("fs_volume_", "operations on files by kind; slow disks are found otherwise"),
+    ("rpc_", "the calls of data servers' RPC port are not counted one by one"),
+    ("rpcdetailed_", "likewise"),
+];
+
+/// Of this record the numbers are shown that Clover counts. `/jmx` leaves out the same attributes.
+const IN_PART: &str = "datanode_";
+
+/// Of the volumes' record these are left out: Clover does not know them.
+const SINGLE: [&str; 2] = [
+    "org_apache_hadoop_hdfs_server_datanode_fsdataset_impl_fs_dataset_impl_last_directory_scanner_finish_time",
+    "org_apache_hadoop_hdfs_server_datanode_fsdataset_impl_fs_dataset_impl_last_volume_failure_date",
+];
+
+/// A server that a played metadata server has registered, with one block.
+async fn registered(root: &std::path::Path) -> (DataServer, Arc<Metadata>) {
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root, &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, POOL, 1);
+    (server, metadata)
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_have_hadoops_names_types_and_labels() {
+    let root = tempfile::tempdir().unwrap();
+    let (server, _metadata) = registered(root.path()).await;
+    let answer = http(&server, "/prom").await;
+    let lacking = prom_record::lacking(body(&answer), "DataNode");
+    let lacking: Vec<_> = lacking
+        .iter()
+        .filter(|name| !LEFT_OUT.iter().any(|(start, _)| name.starts_with(start)))
+        .filter(|name| !name.starts_with(IN_PART))
+        .collect();
+    assert_eq!(lacking, SINGLE);
+    for wanted in ["datanode_bytes_written{", "jvm_metrics_mem_heap_used_m{"] {
+        assert!(body(&answer).lines().any(|line| line.starts_with(wanted)), "{wanted}");
+    }
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_find_each_attribute_that_they_read() {
+    let root = tempfile::tempdir().unwrap();
+    let (server, _metadata) = registered(root.path()).await;
+    let asked = questions("DataNode");
+    assert!(asked.len() > 5);
+    for question in asked {
+        question.check(&http(&server, &format!("/jmx?{}", question.query)).await);
+    }
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_are_shown_and_pages_of_a_name_node_are_not_here() {
+    let root = tempfile::tempdir().unwrap();
+    let (server, _metadata) = registered(root.path()).await;
+    let threads = http(&server, "/stacks").await;
+    assert!(threads.contains(" active threads\nThread "), "{threads}");
+    for page in ["/isActive", "/topology", "/startupProgress"] {
+        assert!(http(&server, page).await.starts_with("HTTP/1.1 404"), "{page}");
+    }
+    server.shutdown().await;
+}
