@@ -1,8 +1,8 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make dist (what users get), make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs,
-#   make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
+# Others: make dist (what users get), make deb (a package of it), make test-packaging, make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs, make fsck, make fsimage, make inotify, make web,
+#   make monitoring, make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
 #   make contract-blocks, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: webhdfs webhdfs-slice local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: deb test-packaging inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -23,6 +23,16 @@ build:
 # The programs as users get them, stripped, and the debug symbols of the server beside them: target/dist.
 dist: build
 	scripts/dist $(BUILD)/release/clover $(BUILD)/dist
+
+# A package for Debian and Ubuntu: target/dist.
+deb: build
+	scripts/deb $(BUILD)/release/clover $(BUILD)/dist
+
+# The package of the debug build, installed, upgraded and purged in a root directory of its own; a minute.
+test-packaging:
+	FOR_PACKAGING=1 scripts/setup-test $(HADOOP)
+	$(CARGO) build --locked --package clover
+	tests/packaging/run --clover $(BUILD)/debug/clover
 
 demo: build
 	DEMO_ONCE=$(DEMO_ONCE) scripts/demo $(BUILD)/release/clover $(DEMO_DIR)
@@ -117,9 +127,14 @@ operator-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/operator/run --clover $(BUILD)/debug/clover --slice $(OPERATOR)
 
+# A real Prometheus reads a real cluster: alerts fire on real faults, and clear. It needs root for a small disk.
+monitoring: build setup-test
+	tests/docs/rules --clover $(BUILD)/release/clover
+	tests/monitoring/run --clover $(BUILD)/release/clover
+
 # What the documents tell a reader to type, typed, and held against what they show.
 docs-run: build setup-test
-	tests/docs/rules
+	tests/docs/rules --clover $(BUILD)/release/clover
 	tests/docs/run --clover $(BUILD)/release/clover $(DOCS)
 
 # The same with the debug build, as CI runs it; half a minute.
@@ -142,6 +157,15 @@ contract-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice --part contract --part shell --part blocks $(CONTRACT)
 
+# The web console in a headless Chromium: a group of three members, small screens, and pictures in target/web.
+web: build setup-test
+	python3 -B tests/web/run --clover $(BUILD)/release/clover --screenshots target/web $(WEB)
+
+# The same on one metadata server, as CI runs it.
+web-slice: setup-test
+	$(CARGO) build --locked --package clover
+	python3 -B tests/web/run --clover $(BUILD)/debug/clover --slice $(WEB)
+
 # WebHDFS: Hadoop's own tests over webhdfs://, then curl and Python's clients, and requests that no honest client sends; with redirects and without.
 webhdfs: build setup-test
 	tests/contract/run --clover $(BUILD)/release/clover --part webhdfs --work target/webhdfs-contract $(CONTRACT)
@@ -152,6 +176,29 @@ webhdfs-slice: setup-test
 	$(CARGO) build --locked --package clover
 	tests/contract/run --clover $(BUILD)/debug/clover --part webhdfs --slice --work target/webhdfs-contract $(CONTRACT)
 	target/clients/venv/bin/python -B tests/webhdfs/run --clover $(BUILD)/debug/clover --slice $(WEBHDFS)
+
+# The stock `hdfs fsck` with all its options on Hadoop's HDFS and on Clover, side by side: on a good tree, and with lost and damaged replicas.
+fsck: build setup-test
+	tests/fsck/run --clover $(BUILD)/release/clover $(FSCK)
+
+# The good tree alone, as CI runs it.
+fsck-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/fsck/run --clover $(BUILD)/debug/clover --slice $(FSCK)
+
+# One tree on Hadoop's NameNode and on Clover, and the images of both; then a NameNode goes on with Clover's.
+fsimage: build setup-test
+	tests/fsimage/run --clover $(BUILD)/release/clover
+
+# The same with few directories, as CI runs it; a minute.
+fsimage-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/fsimage/run --clover $(BUILD)/debug/clover --slice
+
+# The stock client's stream of events on Hadoop's HDFS and on Clover, and over takeovers, as CI runs it; a minute.
+inotify: setup-test
+	$(CARGO) build --locked --package clover
+	tests/inotify/run --clover $(BUILD)/debug/clover
 
 # Several groups of two members each, as processes of their own with a real ZooKeeper: Hadoop's own tests, the commands of its shell, the same random
 # calls as on a real Hadoop, and its jobs. What differs from one group has its reason in tests/contract/allowed-in-groups.txt.

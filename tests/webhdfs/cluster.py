@@ -46,6 +46,7 @@ rpc_address = "127.0.0.1:{rpc}"
 http_address = "127.0.0.1:{http}"
 webhdfs_redirects = {"true" if redirects else "false"}
 cors_origins = ["https://console.example"]
+http_hosts = ["meta.example"]
 audit_log = "{directory}/audit.log"
 default_replication = 2
 min_block_size = 512
@@ -61,7 +62,8 @@ metadata_servers = ["127.0.0.1:{rpc}"]
 transfer_address = "127.0.0.1:{transfer}"
 ipc_address = "127.0.0.1:{ipc}"
 data_http_address = "127.0.0.1:{data_http}"
-cors_origins = ["https://console.example"]
+cors_origins = ["https://console.example", "http://127.0.0.1:{http}"]
+http_hosts = ["*.data.example"]
 heartbeat_interval_ms = 500
 proxy_users = {{ "knox.hosts" = "127.0.0.1", "knox.users" = "ann" }}
 """)

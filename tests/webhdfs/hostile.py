@@ -17,7 +17,9 @@ def all_of_it(cluster, mib, way):
         tricks_in_paths,
         headers_without_end,
         pages_of_other_origins,
+        browsers_led_here_by_other_names,
         users,
+        checks,
         slow_readers,
     )
     for story in stories:
@@ -142,10 +144,42 @@ def pages_of_other_origins(cluster, size):
         status, answered, data = ask(cluster, "PUT", target, {"Origin": origin}, b"from a page", port)
         assert status == 201 and (answered.get("access-control-allow-origin") == origin) == is_other, (answered, data)
     assert ask(cluster, "OPTIONS", target, {"Origin": EVIL}, port=port)[0] == 403
-    assert ask(cluster, "PUT", target, {"Origin": EVIL}, b"forged", port)[0] == 403
+    # Another program on the metadata server's host has pages of its own.
+    for origin in (EVIL, "http://127.0.0.1", "http://127.0.0.1:8080"):
+        assert ask(cluster, "PUT", target, {"Origin": origin}, b"forged", port)[0] == 403, origin
     port, target = place(cluster, "GET", "/origin/file", "OPEN")
     status, answered, data = ask(cluster, "GET", target, {"Origin": FRIEND}, port=port)
     assert (status, answered["access-control-allow-origin"], data) == (200, FRIEND, b"from a page")
+
+
+def browsers_led_here_by_other_names(cluster, size):
+    """A page whose name was made to lead to this machine is of the server's origin, for its browser."""
+    browser = {"User-Agent": "Mozilla/5.0 (X11)", "Accept-Language": "en"}
+    meta, data = cluster.http_port, cluster.data_http_ports[0]
+    port, target = place(cluster, "PUT", "/origin/rebound", "CREATE")
+    changes = [
+        ("PUT", "/webhdfs/v1/rebound?op=MKDIRS&user.name=root", meta),
+        ("DELETE", "/webhdfs/v1/origin?op=DELETE&recursive=true&user.name=root", meta),
+        ("GET", "/fsck?ugi=root&path=%2F&delete=1", meta),
+        ("GET", "/logLevel?log=root&level=DEBUG", meta),
+        ("PUT", target, port),
+    ]
+    questions = ["/", "/files/", "/login", "/jmx", "/conf", "/stacks", "/metrics", "/health", "/ready", "/prom", "/nowhere"]
+    pages = ["/webhdfs/v1/?op=LISTSTATUS", "/imagetransfer?getimage=1&txid=latest", *questions]
+    asked = [*changes, *(("GET", page, meta) for page in pages), *(("GET", page, data) for page in questions)]
+    for method, page, port in asked:
+        for marks in (browser, {**browser, "Origin": f"http://evil.example:{port}"}, {"Accept-Language": "en"}):
+            # Each is of one origin, for the browser.
+            status, _, told = ask(cluster, method, page, {**marks, "Host": f"evil.example:{port}"}, port=port)
+            assert status == 421 and b"http_hosts" in told, (method, page, port, status, told)
+    for kept, status in (("/rebound", 404), ("/origin", 200), ("/origin/rebound", 404)):
+        assert ask(cluster, "GET", f"/webhdfs/v1{kept}?op=GETFILESTATUS&user.name=root")[0] == status, kept
+    own = ["127.0.0.1", "[::1]", "localhost", "LOCALHOST.", socket.gethostname()]
+    for port, names in ((meta, [*own, "meta.example"]), (data, [*own, "one.data.example"])):
+        for name in names:
+            assert ask(cluster, "GET", "/health", {**browser, "Host": f"{name}:{port}"}, port=port)[0] == 200, name
+        # A program calls by whatever name it has.
+        assert ask(cluster, "GET", "/health", {"Host": "alias.example"}, port=port)[0] == 200
 
 
 def users(cluster, size):
@@ -172,6 +206,38 @@ def users(cluster, size):
     assert status == 201, data
     status, _, data = ask(cluster, "GET", "/webhdfs/v1/user/ann/file?op=GETFILESTATUS&user.name=root")
     assert json.loads(data)["FileStatus"]["owner"] == "ann", data
+
+
+def checks(cluster, size):
+    """`/fsck`: no page of another origin has something changed, users are those of WebHDFS, and a client that goes costs nothing."""
+    for change in ("move", "delete", "replicate"):
+        for headers in [{"Origin": EVIL}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}]:
+            status, _, data = ask(cluster, "GET", f"/fsck?ugi=root&path=%2F&{change}=1", headers)
+            assert (status, exception(data)) == (403, "AuthorizationException"), (change, headers, data)
+        status, answered, data = ask(cluster, "GET", f"/fsck?ugi=root&path=%2F&{change}=1", {"Origin": FRIEND})
+        assert (status, answered["access-control-allow-origin"]) == (200, FRIEND) and data.endswith(b"HEALTHY"), data
+    status, answered, data = ask(cluster, "GET", "/fsck?ugi=root&path=%2F", {"Origin": EVIL})
+    assert status == 200 and "access-control-allow-origin" not in answered, answered
+    assert answered["content-type"] == "text/plain; charset=utf-8" and answered["x-content-type-options"] == "nosniff", answered
+    for user, words in [
+        ("ugi=ann,staff", b"FSCK started by ann (auth:SIMPLE) from /127.0.0.1 for path / at "),
+        ("", b"FSCK started by dr.who (auth:SIMPLE) "),
+        ("user.name=knox&doas=ann", b"FSCK started by ann (auth:PROXY) via knox (auth:SIMPLE) "),
+    ]:
+        status, _, data = ask(cluster, "GET", f"/fsck?path=%2F&{user}")
+        assert status == 200 and data.startswith(words), data
+    assert ask(cluster, "GET", "/fsck?user.name=knox&doas=root")[0] == 403
+    assert ask(cluster, "GET", "/fsck?ugi=a%2Fb")[0] == 400
+    assert ask(cluster, "POST", "/fsck?ugi=root")[0] == 405
+    assert ask(cluster, "GET", "/fsck?ugi=root", port=cluster.data_http_ports[0])[0] == 404
+    for path in ("relative", "/a/../b", "/%00"):
+        status, _, data = ask(cluster, "GET", f"/fsck?ugi=root&path={path}")
+        assert status == 200 and (data.endswith(b"FAILED") or data.endswith(b"does not exist")), (path, data)
+    # More clients than there may be checks, all of which go without a word.
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", cluster.http_port), timeout=90) as connection:
+            connection.sendall(b"GET /fsck?ugi=root&files=1&blocks=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    assert ask(cluster, "GET", "/fsck?ugi=root")[2].endswith(b"HEALTHY")
 
 
 def slow_readers(cluster, size):

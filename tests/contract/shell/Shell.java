@@ -8,17 +8,24 @@ import java.io.PrintStream;
 import java.lang.reflect.Constructor;
 import java.nio.charset.StandardCharsets;
 import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.conf.Configured;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FsShell;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.tools.CacheAdmin;
 import org.apache.hadoop.hdfs.tools.CryptoAdmin;
 import org.apache.hadoop.hdfs.tools.DFSAdmin;
+import org.apache.hadoop.hdfs.tools.DFSck;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
 import org.apache.hadoop.hdfs.tools.GetConf;
 import org.apache.hadoop.hdfs.tools.GetGroups;
@@ -37,6 +44,7 @@ import org.apache.hadoop.util.ToolRunner;
  */
 public class Shell {
   private static final Map<String, UserGroupInformation> users = new HashMap<>();
+  private static final List<FSDataOutputStream> held = new ArrayList<>();
 
   public static void main(String[] arguments) throws Exception {
     PrintStream answers = System.out;
@@ -83,11 +91,13 @@ public class Shell {
     }
   }
 
-  private static Tool tool(String name, Configuration conf) throws ReflectiveOperationException {
+  private static Tool tool(String name, Configuration conf) throws ReflectiveOperationException, IOException {
     return switch (name) {
       case "dfs" -> new FsShell();
       case "dfsadmin" -> new DFSAdmin(conf);
       case "storagepolicies" -> new StoragePolicyAdmin(conf);
+      case "fsck" -> new DFSck(conf, System.out);
+      case "hold" -> new Hold();
       case "ec" -> new ECAdmin(conf);
       case "cacheadmin" -> new CacheAdmin(conf);
       case "crypto" -> new CryptoAdmin(conf);
@@ -110,6 +120,21 @@ public class Shell {
   private static Tool with(Tool tool, Configuration conf) {
     tool.setConf(conf);
     return tool;
+  }
+
+  /** {@code hold PATH}: writes standard input to a file, and leaves it open until this JVM ends. */
+  private static class Hold extends Configured implements Tool {
+    @Override
+    public int run(String[] words) throws IOException {
+      // One of its own, which is not closed with all others after the command.
+      DistributedFileSystem system = new DistributedFileSystem();
+      system.initialize(FileSystem.getDefaultUri(getConf()), getConf());
+      FSDataOutputStream file = system.create(new Path(words[0]));
+      System.in.transferTo(file);
+      file.hflush();
+      held.add(file);
+      return 0;
+    }
   }
 
   private static UserGroupInformation as(String user) {

@@ -73,6 +73,7 @@ def furnish(root, clover, is_installed):
         if entry.name not in ("target", ".git", "conf"):
             (home / entry.name).symlink_to(entry)
     (release / "clover").symlink_to(Path("/mnt/program") / clover.name)
+    stock_client(release / "hdfs", root / "target/clients")
     if is_installed:
         os.environ["PATH"] = f"{release}:{os.environ['PATH']}"
     # `make demo` finds the program built.
@@ -81,6 +82,15 @@ def furnish(root, clover, is_installed):
     os.environ["CLOVER_ZOOKEEPER_JARS"] = "/mnt/zookeeper"
     os.chdir(home)
     return home
+
+
+def stock_client(command, clients):
+    """Hadoop's `hdfs dfs`, as a reader has it who has Hadoop installed: from the jars that scripts/setup-test has fetched."""
+    jars = sorted(clients.resolve().glob("hadoop-*"))
+    if jars:
+        words = f'-cp "$HADOOP_CONF_DIR:{jars[-1]}/*" org.apache.hadoop.fs.FsShell'
+        command.write_text(f'#!/bin/sh\n[ "$1" = dfs ] || exit 127\nshift\nexec java -XX:TieredStopAtLevel=1 {words} "$@"\n')
+        command.chmod(0o755)
 
 
 def own_etc():
