@@ -7,7 +7,7 @@ mod jmx_record;
 use cluster::{Plan, page};
 use jmx_record::{hadoops, kind_of};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// The attributes that Clover leaves out, by bean, because they describe no part of it: a heap with generations, class paths, edits that are read
 /// from JournalNodes, delegation tokens, erasure coding, caches; or because Clover does not measure them: bytes of a directory.
@@ -94,6 +94,26 @@ async fn the_beans_of_a_name_node_have_hadoops_names_and_types() {
     }
     let all: BTreeSet<String> = expected.into_keys().map(str::to_owned).collect();
     assert_eq!(seen, all);
+    cluster.stop(1).await;
+}
+
+/// Each bean is made from what it needs alone: a question for one bean is answered as a question for all.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_bean_is_made_alone() {
+    let plan =
+        Plan::group(1).adjusted(|_, config| config.http_address = Some("127.0.0.1:0".parse().unwrap()));
+    let (mut cluster, _) = plan.in_sync().await;
+    let pages = cluster.server(1).http_address().unwrap();
+    let beans = shown(&page(pages, "/jmx").await.unwrap());
+    assert!(beans.len() > 10, "{beans:?}");
+    for bean in &beans {
+        let name = bean["name"].as_str().unwrap();
+        let asked = async { page(pages, &format!("/jmx?qry={name}")).await.unwrap() };
+        let answer = tokio::time::timeout(Duration::from_secs(20), asked).await;
+        let alone = shown(&answer.unwrap_or_else(|_| panic!("{name} is never answered")));
+        let keys = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!((alone.len(), keys(&alone[0])), (1, keys(bean)), "{name}");
+    }
     cluster.stop(1).await;
 }
 

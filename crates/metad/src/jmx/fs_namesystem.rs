@@ -182,9 +182,11 @@ struct OfType {
 
 fn storage_types(look: &Look<'_>) -> Value {
     let mut types: BTreeMap<String, OfType> = BTreeMap::new();
+    // They are looked up before the lock is taken, because looking them up takes it too.
+    let servers = look.servers();
     {
         let blocks = look.core.partition.blocks.lock();
-        for server in look.servers().iter().filter(|server| server.alive) {
+        for server in servers.iter().filter(|server| server.alive) {
             let mut seen = Vec::new();
             for storage in blocks.storages(server.uuid()) {
                 let report = &storage.report;
