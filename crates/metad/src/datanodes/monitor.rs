@@ -73,8 +73,11 @@ pub fn run(side: &Arc<DatanodeSide>) {
     let mut satisfier = Satisfier::default();
     let mut given = ServerOrders::default();
     let _watched = side.core.threads.helpers.begin("meta-datanodes");
+    let mut is_sweeping = false;
     while !side.bell.is_stopped() {
-        side.bell.wait();
+        if !is_sweeping {
+            side.bell.wait();
+        }
         pulse::step();
         let now = side.core.moment();
         if now.ms_since(last_tick) >= PERIOD.as_millis() as u64 {
@@ -82,8 +85,7 @@ pub fn run(side: &Arc<DatanodeSide>) {
             satisfier.look(&side.core.partition);
             tick(side, &mut given);
         }
-        while !side.bell.is_stopped() && side.change(|map, now| map.sweep(SWEEP_BLOCKS, now)) {
-            pulse::step();
-        }
+        // A lap over many blocks takes seconds. Ticks go on in its midst: they find the servers that have died.
+        is_sweeping = side.change(|map, now| map.sweep(SWEEP_BLOCKS, now));
     }
 }
