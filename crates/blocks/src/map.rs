@@ -208,7 +208,11 @@ impl BlockMap {
         }
     }
 
+    /// Nothing is looked at in safe mode, so nobody is told in it that a data server may be switched off: the last other replica may be lost meanwhile.
     pub fn enter_safe_mode(&mut self) {
+        if self.may_command() {
+            self.doubt_admin_states();
+        }
         self.safe_mode.enter();
     }
 

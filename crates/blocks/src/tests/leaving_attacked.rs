@@ -537,3 +537,28 @@ fn a_claim_lets_go_no_longer_once_servers_have_shown_that_they_store_blocks() {
     cluster.pass(300, &[1, 2, 3, 4]);
     assert_eq!(cluster.state(1), AdminState::DecommissionInProgress, "2 may not have it");
 }
+
+/// An operator has put safe mode on, in which nothing is copied and nobody is called back.
+#[test]
+fn nobody_is_told_in_safe_mode_that_a_server_may_be_switched_off() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2, 3]);
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass_with_copies(1_000, &[1, 2, 3]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned);
+    cluster.map.enter_safe_mode();
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress);
+    // The others die. Server 1 has the last replica.
+    cluster.pass(40_000, &[1]);
+    assert_eq!(cluster.state(1), AdminState::DecommissionInProgress);
+    assert!(cluster.map.leave_safe_mode(false, cluster.now));
+    cluster.pass(5_000, &[1]);
+    assert_eq!((cluster.need(1), cluster.state(1)), (1, AdminState::DecommissionInProgress));
+    // One is there again, and a new one.
+    cluster.start(2);
+    cluster.report(2, &[finalized(block(1, 5))]);
+    cluster.start(4);
+    cluster.report(4, &[]);
+    cluster.pass_with_copies(20_000, &[1, 2, 4]);
+    assert_eq!(cluster.state(1), AdminState::Decommissioned);
+}

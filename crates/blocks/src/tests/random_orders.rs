@@ -60,6 +60,8 @@ struct Run {
     policy: u8,
     /// Servers carry out each order.
     is_calm: bool,
+    /// How often a server was let go.
+    left: usize,
     log: Vec<String>,
 }
 
@@ -90,6 +92,7 @@ impl Run {
             epoch: 1,
             policy: 0,
             is_calm: false,
+            left: 0,
             log: Vec::new(),
             cluster,
         };

@@ -14,6 +14,7 @@ impl Run {
         for (address, state) in self.cluster.map.take_events().left_service {
             let server = (1..=SERVERS).find(|server| address == format!("{}:9866", ip(*server))).unwrap();
             self.log.push(format!("{server} is {state:?}"));
+            self.left += 1;
             // Of a copy that the map has not heard of yet, the one that it was made from is needed where that is.
             for id in self.nodes[&server].disk.keys().filter(|id| self.is_known_on(**id, server)) {
                 let map = &self.cluster.map;
@@ -133,23 +134,69 @@ impl Run {
             self.log.push(format!("{server} shall be {order:?} in the end"));
             self.cluster.map.order_admin_state(&uuid(server), order, self.cluster.now);
         }
-        for _ in 0..80 {
-            for server in 1..=SERVERS {
-                while !self.nodes[&server].inbox.is_empty() {
-                    self.carry_out(server);
-                }
-                self.deliver_all(server);
-                self.heartbeat(server, false);
-            }
-            self.time_passes(500);
-            while self.cluster.map.sweep(10, self.cluster.now) {}
-        }
+        self.days_without_changes(80);
         for server in 1..=goes.min(2) {
             let state = self.state(server);
             assert!(
                 matches!(state, AdminState::Decommissioned | AdminState::InMaintenance),
                 "{server} is {state:?} for ever, {:?}\n{}",
                 self.wanted,
+                self.story()
+            );
+        }
+        self.nobody_goes_twice();
+        self.those_that_left_are_needed_again(goes.min(2));
+    }
+
+    /// All servers that are on do what they are told, and nothing else happens.
+    fn days_without_changes(&mut self, heartbeats: usize) {
+        for _ in 0..heartbeats {
+            for server in (1..=SERVERS).filter(|server| !self.nodes[server].is_off).collect::<Vec<_>>() {
+                while !self.nodes[&server].inbox.is_empty() {
+                    self.carry_out(server);
+                }
+                self.deliver_all(server);
+                self.heartbeat(server, false);
+            }
+            self.time_goes_on(500);
+            while self.cluster.map.sweep(10, self.cluster.now) {}
+        }
+    }
+
+    /// What lets a server go calls it back only if something has happened.
+    fn nobody_goes_twice(&mut self) {
+        let left = self.left;
+        self.days_without_changes(80);
+        assert_eq!(self.left, left, "nothing has happened, and a server went once more\n{}", self.story());
+    }
+
+    /// All servers in service die. The others are needed again as long as they have what nobody else has.
+    fn those_that_left_are_needed_again(&mut self, gone: u16) {
+        for server in gone + 1..=SERVERS {
+            self.log.push(format!("{server} dies in the end"));
+            let node = self.nodes.get_mut(&server).unwrap();
+            node.is_off = true;
+            node.inbox.clear();
+            node.outbox.clear();
+        }
+        self.days_without_changes(80);
+        for server in 1..=gone {
+            if self.state(server).is_maintenance() && self.cluster.map.config.maintenance_replication == 0 {
+                // Servers in maintenance may have the last replicas, if an operator wants it so.
+                continue;
+            }
+            let is_good = |id: u64, on: u16| {
+                let node = &self.nodes[&on];
+                node.disk.contains_key(&id) && !node.rotten.contains(&id) && self.is_known_on(id, on)
+            };
+            // One that is needed again is enough for a block.
+            let is_kept = |id: u64| (1..=gone).any(|on| self.state(on).is_leaving() && is_good(id, on));
+            let held = self.nodes[&server].disk.keys().copied();
+            let last: Vec<u64> = held.filter(|id| is_good(*id, server) && !is_kept(*id)).collect();
+            assert!(
+                last.is_empty(),
+                "{server} has the last replicas of {last:?}, and is {:?}\n{}",
+                self.state(server),
                 self.story()
             );
         }
