@@ -24,7 +24,7 @@ pub struct Config {
     pub origins: Origins,
     /// Users who may act in the place of others (`doas`).
     pub proxies: Proxies,
-    /// HTTP connections at once; further ones wait to be accepted.
+    /// HTTP connections at once; further ones wait for a place.
     pub connections_max: usize,
     /// Files that are read or written at once; further requests are told to try again.
     pub transfers_max: usize,

@@ -1,7 +1,18 @@
 //! The connections of a server: how many there may be, and what one of them may cost.
 
-use axum::{Extension, Router};
-use hyper::server::conn::http1;
+use crate::places::{Patience, Place, Places};
+use axum::{
+    Extension, Router,
+    body::{Body, HttpBody},
+    extract::{Request, State},
+    http::StatusCode,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use hyper::{
+    body::{Bytes, Frame, SizeHint},
+    server::conn::http1,
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -18,13 +29,12 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::{Instant, Sleep},
 };
 
 /// Connections of a server that has no more than a server's own pages: programs that watch it are a handful. Further ones
-/// wait to be accepted.
+/// wait for a place.
 pub const CONNECTIONS_MAX: usize = 32;
 
 /// A connection on which nothing comes and nothing goes for so long is closed, for another may wait.
@@ -44,17 +54,23 @@ pub struct Peer(pub SocketAddr);
 
 /// Accepts connections for ever; they end when this future is dropped.
 pub(crate) async fn serve(listener: TcpListener, router: Router, count_max: usize) {
-    let free = Arc::new(Semaphore::new(count_max));
+    let (places, mut patience) = (Places::new(count_max), Patience::default());
     let mut tasks = JoinSet::new();
-    loop {
-        // It is never closed.
-        let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
+    for number in 0.. {
+        let (stream, from) = accept(&listener).await;
+        let place = places.take(number, &mut patience).await;
         while tasks.try_join_next().is_some() {}
+        tasks.spawn(serve_one(stream, from, Arc::new(place), router.clone()));
+    }
+}
+
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
         match listener.accept().await {
             Ok((stream, from)) => {
                 // A body that is streamed goes out piece by piece.
                 let _ = stream.set_nodelay(true);
-                tasks.spawn(serve_one(Connection::new(stream, permit), from, router.clone()));
+                return (stream, from);
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -65,17 +81,67 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, count_max: usiz
     }
 }
 
-async fn serve_one(connection: Connection, from: SocketAddr, router: Router) {
-    let service = TowerToHyperService::new(router.layer(Extension(Peer(from))));
+async fn serve_one(stream: TcpStream, from: SocketAddr, place: Arc<Place>, router: Router) {
+    let router = router.layer(Extension(Peer(from)));
+    // The last layer is the first to see a request.
+    let router = router.layer(middleware::from_fn_with_state(place.clone(), answer));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_DEADLINE)
         .max_buf_size(HEADER_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(connection), service)
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%from, %error, "an HTTP connection ended");
+        .serve_connection(TokioIo::new(Connection::new(stream)), TowerToHyperService::new(router));
+    tokio::select! {
+        served = served => {
+            if let Err(error) = served {
+                tracing::debug!(%from, %error, "an HTTP connection ended");
+            }
+        }
+        () = place.until_cut() => tracing::debug!(%from, "an HTTP connection without a request gave its place up"),
+    }
+}
+
+/// While a request is answered, its connection keeps its place.
+async fn answer(State(place): State<Arc<Place>>, request: Request, next: Next) -> Response {
+    if !place.begin() {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let answering = Answering(place);
+    next.run(request).await.map(|body| Body::new(Answer { body, _answering: answering }))
+}
+
+/// A request is being answered until this is dropped.
+struct Answering(Arc<Place>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.rest();
+    }
+}
+
+/// The body of an answer. It is dropped when all of it has gone.
+struct Answer {
+    body: Body,
+    _answering: Answering,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -84,16 +150,15 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// A socket that fails when it has been idle for too long, and that holds one of the server's places.
+/// A socket that fails when it has been idle for too long.
 struct Connection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Self {
-        Self { stream, idle: Box::pin(tokio::time::sleep(IDLE)), _permit: permit }
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, idle: Box::pin(tokio::time::sleep(IDLE)) }
     }
 
     fn moved(&mut self) {

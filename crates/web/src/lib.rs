@@ -18,6 +18,7 @@ pub mod name_node;
 pub mod origin;
 mod pages;
 mod parameters;
+mod places;
 mod process;
 mod prometheus;
 mod refusal;

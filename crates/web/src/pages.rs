@@ -18,7 +18,7 @@ pub struct Pages {
     pub router: Router,
     /// The threads that serve all connections of the HTTP port. `None`: those on which the server is started.
     pub runtime: Option<Handle>,
-    /// Further connections wait to be accepted.
+    /// Further connections wait for a place.
     pub connections_max: usize,
     pub watch: Option<Watch>,
     /// The names by which browsers may call the server, for all of its pages.

@@ -1,5 +1,6 @@
 use super::*;
 use prometheus_client::metrics::counter::Counter;
+use std::time::Duration;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -88,10 +89,66 @@ async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_en
         let address = web.local_addr();
         async move { ask(address, "/health").await }
     });
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!asked.is_finished(), "one more than may be was served");
     idle.pop();
     assert!(asked.await.unwrap().starts_with("HTTP/1.1 200"));
+    web.shutdown().await;
+}
+
+/// Connections with a byte of a header now and then take all places. They lose them to clients that ask.
+#[tokio::test]
+async fn connections_that_never_finish_a_request_give_their_places_up_to_those_that_ask() {
+    let web = serve(true).await;
+    let address = web.local_addr();
+    let count = crate::connection::CONNECTIONS_MAX;
+    let mut trickling = Vec::new();
+    for _ in 0..20 * count {
+        trickling.push(tokio::spawn(async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let begun = stream.write_all(b"GET /health HTTP/1.1\r\nX-Slow: ").await;
+            while begun.is_ok() && stream.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let patience = Duration::from_secs(30);
+    for _ in 0..3 {
+        let asked = tokio::time::timeout(patience, ask(address, "/health")).await;
+        assert!(asked.expect("there is a place in time").starts_with("HTTP/1.1 200"));
+    }
+    trickling.iter().for_each(|task| task.abort());
+    web.shutdown().await;
+}
+
+/// An answer that takes its time keeps its place, however many wait.
+#[tokio::test]
+async fn a_request_that_is_being_answered_keeps_its_place() {
+    let (sender, body) = crate::body::pieces(None);
+    let body = Arc::new(parking_lot::Mutex::new(Some(body)));
+    let slow = move || {
+        let body = body.lock().take().unwrap();
+        async move { body }
+    };
+    let router = Router::new().route("/slow", get(slow));
+    let pages = Pages { router, connections_max: 2, ..Pages::default() };
+    let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
+    let web = Web::bind_with("127.0.0.1:0".parse().unwrap(), Arc::new(Registry::default()), health, pages);
+    let web = web.await.unwrap();
+    let address = web.local_addr();
+    let answered = tokio::spawn(async move { ask(address, "/slow").await });
+    assert!(sender.send("first ".into()).await);
+    // Each of these takes the other place for the time of our patience.
+    let mut resting = Vec::new();
+    for _ in 0..2 {
+        resting.push(TcpStream::connect(address).await.unwrap());
+        assert!(ask(address, "/health").await.starts_with("HTTP/1.1 200"));
+    }
+    assert!(sender.send("second".into()).await, "the slow answer was cut");
+    sender.end();
+    let answer = answered.await.unwrap();
+    assert!(answer.contains("first ") && answer.contains("second"), "{answer}");
     web.shutdown().await;
 }
 
