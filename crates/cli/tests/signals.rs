@@ -92,6 +92,9 @@ fn a_command_that_waits_says_for_what() {
     let mut line = String::new();
     complaints.read_line(&mut line).unwrap();
     demo.signal("-CONT");
+    if line.is_empty() {
+        panic!("it has not said a word, and has ended with {:?}", waiting.wait());
+    }
     assert!(line.contains("cannot reach a metadata server of hdfs://clover"), "{line}");
     assert!(line.trim_end().ends_with("still trying"), "{line}");
     let mut rest = String::new();
