@@ -61,7 +61,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "directory_scan_ms_per_second", hadoop: Some(("dfs.datanode.directoryscan.throttle.limit.ms.per.sec", Same)), kind: Integer { min: 1, max: 1_000 }, default: "1000",
         help: "The milliseconds of each second that this may take; 1000 for no limit." },
     Key { name: "disk_turns", hadoop: None, kind: Text, default: "none",
-        help: "On which directories streams take turns, in long runs: `none`, `auto` for those of type DISK or ARCHIVE on a device that seeks (queue/rotational says so), or `all`." },
+        help: "On which directories streams take turns, in long runs: `none`, `auto` for those of type DISK or ARCHIVE on a device that seeks (queue/rotational says so), or `all`. Directories on one device take turns each for itself: give a device that seeks one directory." },
     Key { name: "disk_run_bytes", hadoop: None, kind: Bytes { min: 1 << 20, max: 1 << 30 }, default: "32m",
         help: "The bytes that a stream writes in one turn, if it has as many." },
     Key { name: "disk_queue_bytes", hadoop: None, kind: Bytes { min: 16 << 20, max: 1 << 40 }, default: "256m",
