@@ -5,6 +5,7 @@ pub mod backup;
 mod coordinator;
 pub mod further_group;
 mod name_directory;
+mod once;
 pub mod opened;
 mod places;
 mod restore;
@@ -74,13 +75,17 @@ struct Format {
     #[arg(long, value_name = "ID", conflicts_with = "join")]
     cluster_id: Option<String>,
     /// Make no new cluster: prepare a further server of the one that the coordinator knows.
-    #[arg(long)]
+    #[arg(long, group = "joins")]
     join: bool,
+    /// For what starts servers by itself, before each start: a directory that is made stays as it is. Else the first of `members` makes the
+    /// cluster, and the others wait until it is there, and join it.
+    #[arg(long, group = "joins")]
+    once: bool,
     /// With --join: the group of this server, where several groups hold one namespace. If the cluster has no such group, this server makes it.
     #[arg(long, value_name = "N", requires = "join", value_parser = clap::value_parser!(u32).range(1..=128))]
     group: Option<u32>,
     /// This server takes the place of one with the same number whose directory is lost for good.
-    #[arg(long, requires = "join")]
+    #[arg(long, requires = "joins")]
     replace: bool,
 }
 
@@ -128,12 +133,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn make(args: &Format) -> anyhow::Result<ExitCode> {
     let settings = args.serve.settings()?;
     let config = config::meta::config(&settings, &user::of_this_process()?)?;
-    match args.join {
-        true => join(args, &config)?,
-        false => {
-            config::group::check_for_format(&settings)?;
-            found(args, &config)?;
-        }
+    if args.once {
+        once::run(args, &settings, &config)?;
+    } else if args.join {
+        join(args, &config)?;
+    } else {
+        config::group::check_for_format(&settings)?;
+        found(args, &config)?;
     }
     Ok(ExitCode::SUCCESS)
 }

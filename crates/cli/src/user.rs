@@ -1,17 +1,9 @@
 //! The user that this process runs as.
 
-use std::process::Command;
-
-/// The operating system's name for the effective user.
+/// The name of the user that runs this process, or the one that `HADOOP_USER_NAME` names in its place, as Hadoop's servers take it.
 ///
 /// # Errors
-/// `id -un` cannot be run, or names nobody.
+/// The user has no name, and the variable is not set.
 pub fn of_this_process() -> anyhow::Result<String> {
-    let output = Command::new("id").arg("-un").output()?;
-    let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    anyhow::ensure!(
-        output.status.success() && !name.is_empty(),
-        "`id -un` does not name the user of this process"
-    );
-    Ok(name)
+    Ok(env::users::of_process()?)
 }

@@ -13,6 +13,7 @@ pub mod pulse;
 pub mod random;
 pub mod starvation;
 pub mod threads;
+pub mod users;
 
 pub use clock::{Clock, SystemClock};
 pub use descriptors::Descriptors;

@@ -2,9 +2,11 @@
 
 use crate::{core::Core, fsimage, jmx};
 use ::blocks::ServerFilter;
+use group::Role;
 use std::{collections::BTreeSet, sync::Arc};
 use web::{
     Pages, Sources,
+    in_sync::InSync,
     name_node::{NameNode, RackServer, Racks, name_node},
 };
 
@@ -18,7 +20,9 @@ pub fn put(core: &Arc<Core>, pages: &mut Pages) {
         start: Arc::new(move || jmx::start(&started)),
     });
     let images = web::image_transfer::image_transfer(fsimage::source(core));
-    let router = std::mem::take(&mut pages.router).merge(own).merge(images);
+    let follower = core.clone();
+    let in_sync = web::in_sync::in_sync(Arc::new(move || in_sync(&follower)));
+    let router = std::mem::take(&mut pages.router).merge(own).merge(images).merge(in_sync);
     pages.router = router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans.clone()));
     let counted = core.calls.clone();
     let (endangered, judged) = (core.clone(), core.clone());
@@ -42,6 +46,23 @@ fn endangered_files(core: &Core, count: usize) -> Vec<String> {
     let files = blocks.files_of_endangered_blocks().take(BLOCKS_MAX).flatten();
     let paths = files.filter(|file| seen.insert(*file)).filter_map(|file| tree.namespace.path_of(file));
     paths.take(count).collect()
+}
+
+/// A member that was removed from its group, or has failed, is in sync with nobody, whatever its last view says.
+fn in_sync(core: &Core) -> InSync {
+    let partition = &core.partition;
+    let status = partition.member.status();
+    let has_ended = partition.member.ended().borrow().is_some() || partition.condition.is_removed();
+    let (is_in_sync, state) = match &status.role {
+        _ if has_ended => (false, "failed"),
+        Role::Stopped { .. } => (false, "failed"),
+        Role::Serving { .. } | Role::Reading { .. } => (true, "active"),
+        Role::Claiming | Role::Starting { .. } => (status.is_in_sync, "taking over"),
+        Role::HandingOver { .. } => (status.is_in_sync, "handing over"),
+        Role::Following if status.is_in_sync => (true, "standby"),
+        Role::Following => (false, "junior"),
+    };
+    InSync { is_in_sync, state }
 }
 
 fn racks(core: &Core) -> Racks {

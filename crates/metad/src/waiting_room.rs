@@ -12,7 +12,7 @@ use proto::{clover::admin as p, exception, protocol};
 use rpc::{Call, Replier, RpcError, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::runtime::Handle;
-use web::{Health, Web, prometheus_client::registry::Registry};
+use web::{Health, Web, in_sync::InSync, prometheus_client::registry::Registry};
 
 /// How late the end of the wait may be noticed.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
@@ -27,6 +27,9 @@ pub async fn wait(env: &Env, config: &MetaConfig, waiting: Box<Waiting>) -> Resu
     let rpc = rpc::Server::bind(rpc::ServerConfig::new(address, service))
         .map_err(|source| StartError::Rpc { address, source })?;
     let asked = waiting.clone();
+    let mut pages = config.pages.clone();
+    let not_yet = web::in_sync::in_sync(Arc::new(|| InSync { is_in_sync: false, state: "waiting" }));
+    pages.router = std::mem::take(&mut pages.router).merge(not_yet);
     let web = match config.http_address {
         None => None,
         Some(address) => Some(
@@ -34,7 +37,7 @@ pub async fn wait(env: &Env, config: &MetaConfig, waiting: Box<Waiting>) -> Resu
                 address,
                 Arc::new(Registry::default()),
                 Arc::new(move || health(&asked)),
-                config.pages.clone(),
+                pages,
             )
             .await
             .map_err(|source| StartError::Http { address, source })?,

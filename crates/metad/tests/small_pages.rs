@@ -1,4 +1,4 @@
-//! The small pages of a NameNode: `/prom`, `/isActive`, `/topology`, `/startupProgress` and `/stacks`, and the attributes that tools read at `/jmx`.
+//! The small pages of a NameNode: `/prom`, `/isActive`, `/live`, `/in-sync`, `/topology`, `/startupProgress` and `/stacks`, and the attributes that tools read at `/jmx`.
 
 mod cluster;
 #[path = "../../../tests/recorded/jmx.rs"]
@@ -101,6 +101,54 @@ async fn only_the_active_says_that_it_is_active() {
         let (_, metrics) = ask(pages, "/prom").await;
         let state = metrics.lines().find(|line| line.starts_with("name_node_name_node_state{")).unwrap();
         assert!(state.ends_with(if member == active { "} 1" } else { "} 2" }), "{state}");
+    }
+    cluster.stop_all().await;
+}
+
+/// The word of one member about itself, until it is the one that is wanted.
+async fn until_in_sync(cluster: &Cluster, member: u32, wanted: (u16, &str)) {
+    let begun = std::time::Instant::now();
+    loop {
+        let (status, body) = ask(pages_of(cluster, member), "/in-sync").await;
+        let told: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(told["in_sync"], status == 200, "{body}");
+        if (status, told["state"].as_str().unwrap()) == wanted {
+            return;
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "member {member}: {status} {body}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_in_sync_when_it_has_all_and_live_while_it_answers() {
+    let (mut cluster, active) = with_pages(3).in_sync().await;
+    for member in 1..=3 {
+        let wanted = if member == active { (200, "active") } else { (200, "standby") };
+        until_in_sync(&cluster, member, wanted).await;
+        assert_eq!(ask(pages_of(&cluster, member), "/live").await, (200, "{\"live\":true}\n".to_owned()));
+    }
+    // One that nobody can renew is not in sync: the active is gone while it is away, and the other one alone may not go on.
+    let (late, other) = match active {
+        1 => (2, 3),
+        2 => (1, 3),
+        _ => (1, 2),
+    };
+    cluster.stop(late).await;
+    cluster.mkdirs(active, "/while/it/was/away").await;
+    cluster.stop(active).await;
+    cluster.stop(other).await;
+    cluster.restart(late).await;
+    until_in_sync(&cluster, late, (503, "junior")).await;
+    assert_eq!(ask(pages_of(&cluster, late), "/live").await.0, 200);
+    cluster.restart(other).await;
+    cluster.restart(active).await;
+    for member in 1..=3 {
+        let begun = std::time::Instant::now();
+        while ask(pages_of(&cluster, member), "/in-sync").await.0 != 200 {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(60), "member {member} is never in sync");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
     }
     cluster.stop_all().await;
 }

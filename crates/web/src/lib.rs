@@ -1,4 +1,4 @@
-//! The HTTP shell: `/health`, `/ready`, `/metrics` and `/stacks`, Hadoop's small pages for a program that has what they show
+//! The HTTP shell: `/live`, `/health`, `/ready`, `/metrics` and `/stacks`, Hadoop's small pages for a program that has what they show
 //! ([`jmx`], [`prom`], [`settings`], [`log_levels`]), and the pages that a program adds ([`Pages`]).
 //!
 //! Pages see snapshots and closures that they are given, never live state: this crate knows neither the
@@ -11,6 +11,7 @@ mod facts;
 mod health;
 pub mod hosts;
 pub mod image_transfer;
+pub mod in_sync;
 pub mod jmx;
 pub mod log_levels;
 mod log_lines;

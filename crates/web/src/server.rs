@@ -72,6 +72,7 @@ impl Web {
         let router = Router::new()
             .route("/health", get(show_health))
             .route("/ready", get(show_ready))
+            .route("/live", get(show_live))
             .route("/metrics", get(show_metrics))
             .with_state(Shared { registry, health })
             .merge(stacks::router())
@@ -116,6 +117,11 @@ async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
     let health = (shared.health)();
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{}\n", health.body()))
+}
+
+/// Answers that the process answers, and asks nothing of the role: whoever restarts processes that do not answer asks here.
+async fn show_live() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], "{\"live\":true}\n")
 }
 
 /// Answers a load balancer's question whether calls that come here are answered.

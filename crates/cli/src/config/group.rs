@@ -11,7 +11,7 @@ use base::MemberId;
 use metad::{Advertised, CoordinatorConfig, GroupConfig};
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -243,13 +243,21 @@ fn check_reachable(settings: &Settings, key: &str, is_group: bool) -> anyhow::Re
 fn check_private(key: &str, file: &Path, bytes_min: u64) -> anyhow::Result<()> {
     let about = fs::metadata(file).with_context(|| format!("{key}: {}", file.display()))?;
     let mode = about.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if !is_private(mode, about.uid(), env::users::own_id()) {
         bail!("{key}: {} can be read by others (mode {mode:03o}); `chmod 600` it", file.display());
     }
     if about.len() < bytes_min {
         bail!("{key}: {} has {} bytes; at least {bytes_min} are needed", file.display(), about.len());
     }
     Ok(())
+}
+
+/// Whether its owner alone can read a file of this mode. What root lends to another user's group counts as that user's: so containers are
+/// given their secrets.
+fn is_private(mode: u32, owner: u32, me: u32) -> bool {
+    const ROOT: u32 = 0;
+    let is_lent = owner == ROOT && me != ROOT;
+    mode & if is_lent { 0o037 } else { 0o077 } == 0
 }
 
 /// ZooKeeper's user and password.

@@ -5,6 +5,7 @@ use super::{
     path::Written,
 };
 use client::{FileStatus, FileSystem};
+use env::users;
 use std::{
     fs::{File, FileTimes, Metadata},
     io::ErrorKind,
@@ -104,8 +105,9 @@ pub async fn preserve_remotely(fs: &FileSystem, target: &str, metadata: &Metadat
     let modified = ms(metadata.modified().ok());
     let accessed = ms(metadata.accessed().ok());
     fs.set_times(target, modified, accessed).await?;
-    let user = name_by_id("/etc/passwd", metadata.uid());
-    let group = name_by_id("/etc/group", metadata.gid());
+    // Who has no name here keeps the number.
+    let user = users::user_name(metadata.uid()).unwrap_or_else(|| metadata.uid().to_string());
+    let group = users::group_name(metadata.gid()).unwrap_or_else(|| metadata.gid().to_string());
     fs.set_owner(target, Some(&user), Some(&group)).await?;
     fs.set_permission(target, (metadata.permissions().mode() & 0o1777) as u16).await?;
     Ok(())
@@ -114,8 +116,7 @@ pub async fn preserve_remotely(fs: &FileSystem, target: &str, metadata: &Metadat
 /// Gives a local file the times, the owner and the mode of one of the file system.
 pub fn preserve_locally(target: &Path, status: &FileStatus) -> Outcome {
     let wrong = |error| Failure::local(target, error);
-    let user = id_by_name("/etc/passwd", &status.owner);
-    let group = id_by_name("/etc/group", &status.group);
+    let (user, group) = (users::user_id(&status.owner), users::group_id(&status.group));
     // Users that this machine does not know stay as they are.
     if user.is_some() || group.is_some() {
         std::os::unix::fs::chown(target, user, group).map_err(wrong)?;
@@ -133,23 +134,4 @@ pub fn preserve_locally(target: &Path, status: &FileStatus) -> Outcome {
 
 fn ms(time: Option<SystemTime>) -> Option<u64> {
     time?.duration_since(UNIX_EPOCH).ok().map(|since| since.as_millis() as u64)
-}
-
-/// The name of a number in a file such as /etc/passwd; the number itself where it has none.
-fn name_by_id(table: &str, id: u32) -> String {
-    entry(table, |_, own| own == id).map_or_else(|| id.to_string(), |(name, _)| name)
-}
-
-fn id_by_name(table: &str, name: &str) -> Option<u32> {
-    entry(table, |own, _| own == name).map(|(_, id)| id)
-}
-
-fn entry(table: &str, is_it: impl Fn(&str, u32) -> bool) -> Option<(String, u32)> {
-    let text = std::fs::read_to_string(table).ok()?;
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        let id = fields.nth(1)?.parse().ok()?;
-        is_it(name, id).then(|| (name.to_owned(), id))
-    })
 }

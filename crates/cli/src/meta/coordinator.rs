@@ -5,10 +5,12 @@ use base::{GroupId, MemberId};
 use coord::{Coordinator, MemberRecord, ZooKeeperConfig};
 use std::sync::Arc;
 
-/// There is no cluster yet.
+/// There is no cluster yet. One that no server was made for is none: the order that began it came no further, and this one goes on with it.
 pub fn check_before_format(zookeeper: &ZooKeeperConfig) -> anyhow::Result<()> {
     let coordinator = reach(zookeeper)?;
-    match coord::wait(|done| coordinator.read_cluster(done))? {
+    let text = coord::wait(|done| coordinator.read_cluster(done))?;
+    let is_made = coord::wait(|done| coordinator.read(GroupId::ROOT, done))?.is_some();
+    match text.filter(|_| is_made) {
         None => Ok(()),
         Some(text) => bail!(
             "there is a cluster already below {} of ZooKeeper {}{}: join it with --join, or name a path of its own for \

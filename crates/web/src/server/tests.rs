@@ -63,6 +63,42 @@ async fn who_is_well_and_serves_nobody_is_not_ready() {
     web.shutdown().await;
 }
 
+/// The process answers, also where its role has failed: a restart may not help, and who asks this would restart it.
+#[tokio::test]
+async fn who_answers_is_live_however_ill_it_is() {
+    for ok in [true, false] {
+        let web = serve(ok).await;
+        let live = ask(web.local_addr(), "/live").await;
+        assert!(live.starts_with("HTTP/1.1 200") && live.ends_with("{\"live\":true}\n"), "{ok}: {live}");
+        web.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_member_says_whether_it_is_in_sync() {
+    let now = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let asked = now.clone();
+    let router = crate::in_sync::in_sync(Arc::new(move || crate::in_sync::InSync {
+        is_in_sync: asked.load(std::sync::atomic::Ordering::SeqCst),
+        state: "standby",
+    }));
+    let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let pages = Pages { router, ..Pages::default() };
+    let web = Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap();
+    let answer = ask(web.local_addr(), "/in-sync").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.ends_with("{\"in_sync\":true,\"state\":\"standby\"}\n"), "{answer}");
+    now.store(false, std::sync::atomic::Ordering::SeqCst);
+    let answer = ask(web.local_addr(), "/in-sync").await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("\"in_sync\":false"), "{answer}");
+    web.shutdown().await;
+    // A server that is no member of a group has no such page.
+    let web = serve(true).await;
+    assert!(ask(web.local_addr(), "/in-sync").await.starts_with("HTTP/1.1 404"));
+    web.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_page_that_is_not_there_names_some_that_are() {
     let web = serve(true).await;
@@ -238,7 +274,7 @@ async fn a_browser_that_was_led_here_by_a_strangers_name_gets_no_page() {
     let web = Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap();
     let address = web.local_addr();
     let browser = "Connection: close\r\nUser-Agent: Mozilla/5.0 (X11)\r\nAccept-Language: en\r\n";
-    for path in ["/health", "/ready", "/metrics", "/stacks", "/change", "/nowhere"] {
+    for path in ["/health", "/live", "/ready", "/metrics", "/stacks", "/change", "/nowhere"] {
         for method in ["GET", "PUT", "OPTIONS"] {
             let of = |host: &str| format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{browser}\r\n");
             let refused = send(address, &of("evil.example:9870")).await;

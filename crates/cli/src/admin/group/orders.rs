@@ -1,7 +1,10 @@
 //! Orders that change who is in a group and who leads it.
 
 use super::watch;
-use crate::admin::servers::Servers;
+use crate::{
+    admin::servers::Servers,
+    config::{self, settings::Settings},
+};
 use anyhow::{Context, bail};
 use proto::{
     SyncState,
@@ -11,7 +14,7 @@ use proto::{
     },
 };
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode, str::FromStr};
 
 #[derive(Debug, clap::Args)]
 pub struct Add {
@@ -45,6 +48,30 @@ pub struct HandOver {
     /// The server that becomes active; without it, one in sync that knows where the blocks are.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     to: Option<u32>,
+    /// Only if this server is the active; else nothing is done, and that is no failure. `self` is the `member` of the file that --config
+    /// names. For what stops servers: a hook that runs before any of them stops.
+    #[arg(long, value_name = "ID")]
+    from: Option<From>,
+}
+
+/// The server that is to be active no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    Member(u32),
+    /// The server whose configuration is named.
+    This,
+}
+
+impl FromStr for From {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word.parse() {
+            Ok(member) if (1..=10_000).contains(&member) => Ok(Self::Member(member)),
+            Err(_) if word == "self" => Ok(Self::This),
+            _ => Err("the number of a member, 1 to 10000, or `self`".to_owned()),
+        }
+    }
 }
 
 pub async fn add(servers: &Servers, order: Add) -> anyhow::Result<ExitCode> {
@@ -180,7 +207,28 @@ pub async fn have_handed_over(servers: &Servers, to: Option<u32>) -> anyhow::Res
     Ok(HandedOver { from: active, successor, noticed, warning: warning.map(str::to_owned) })
 }
 
-pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> anyhow::Result<ExitCode> {
+/// `config`: the configuration of the server that `--from self` means.
+pub async fn hand_over(
+    servers: &Servers,
+    order: HandOver,
+    config: Option<&Path>,
+    is_json: bool,
+) -> anyhow::Result<ExitCode> {
+    if let Some(from) = order.from {
+        let from = match from {
+            From::Member(member) => member,
+            From::This => this_member(config)?,
+        };
+        let group = servers.group().await?;
+        let view = group.view.as_ref().context("the group's view is not known to any member")?;
+        if !view.members.contains(&from) {
+            bail!("member {from} is not in the group: its members are {:?}", view.members);
+        }
+        if view.active != Some(from) {
+            nothing_to_hand_over(from, view.active, is_json);
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     let done = have_handed_over(servers, order.to).await?;
     if is_json {
         println!("{}", done.json());
@@ -191,6 +239,22 @@ pub async fn hand_over(servers: &Servers, order: HandOver, is_json: bool) -> any
     }
     println!("{}", done.sentences());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The member whose configuration this is.
+fn this_member(config: Option<&Path>) -> anyhow::Result<u32> {
+    let file = config.context("--from self wants the configuration of that server: name it with --config FILE")?;
+    let mut settings = Settings::defaults(config::META);
+    settings.read_file(file)?;
+    Ok(settings.number("member") as u32)
+}
+
+fn nothing_to_hand_over(from: u32, active: Option<u32>, is_json: bool) {
+    if is_json {
+        return println!("{}", json!({"from": from, "active": active, "done": false}));
+    }
+    let who = active.map_or("no member is".to_owned(), |active| format!("member {active} is"));
+    println!("Member {from} is not active ({who}): there is nothing to hand over.");
 }
 
 /// The warning in the answer of a release that says it in its sentence only.

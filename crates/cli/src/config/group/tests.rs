@@ -116,3 +116,19 @@ fn secrets_are_nobody_elses_business() {
     assert_eq!(zookeeper.auth, Some(("clover".into(), "pass:word".into())));
     fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+fn a_secret_that_root_lends_to_a_group_is_private_to_the_user_of_a_container() {
+    let (root, me) = (0, 10_001);
+    for (mode, owner, reader, is_private_to_it) in [
+        (0o400, me, me, true),
+        (0o440, root, me, true),
+        (0o440, me, me, false),
+        (0o440, root, root, false),
+        (0o444, root, me, false),
+        (0o460, root, me, false),
+        (0o600, root, root, true),
+    ] {
+        assert_eq!(is_private(mode, owner, reader), is_private_to_it, "{mode:o} {owner} {reader}");
+    }
+}
