@@ -225,7 +225,8 @@ fn join(args: &Format, config: &MetaConfig) -> anyhow::Result<()> {
     println!("It holds nothing yet. Next:");
     println!("  {}", args.serve.command());
     println!("    it is renewed by the others, and is in sync when it has everything");
-    println!("  clover admin group --fs hdfs://{}", config.rpc_address);
+    let address = group.advertised.rpc.clone().unwrap_or_else(|| config.rpc_address.to_string());
+    println!("  clover admin group --fs hdfs://{address}");
     println!("    shows how far it is");
     Ok(())
 }

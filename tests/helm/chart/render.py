@@ -20,7 +20,8 @@ PLAYED = {
     **LEAST,
     "nameservice": "shop",
     "user": "keeper",
-    "meta": {"config": {"safe_mode_extension_ms": "1s", "heartbeat_interval_ms": "1s", "default_replication": 2, "min_block_size": 512}},
+    "meta": {"config": {"safe_mode_extension_ms": "1s", "heartbeat_interval_ms": "1s", "stale_after_ms": "3s",
+                        "default_replication": 2, "min_block_size": 512}},
     "data": {"servers": 2, "disks": [{"size": "1Gi"}, {"size": "1Gi", "medium": "SSD"}], "config": {"heartbeat_interval_ms": "1s"}},
 }
 
