@@ -1,7 +1,7 @@
 # Two commands do all set-up on a fresh Debian or Ubuntu with rustup's cargo, make and a C compiler:
 #   make demo       a cluster on this machine, with a sample stored; DEMO_ONCE=1 ends it after the sample
 #   make test       installs what the tests need, and passes them all
-# Others: make dist (what users get), make deb (a package of it), make test-packaging, make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs, make http-hostile, make fsck, make fsimage, make inotify, make web,
+# Others: make dist (what users get), make deb (a package of it), make test-packaging, make test-helm, make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs, make http-hostile, make fsck, make fsimage, make inotify, make web,
 #   make monitoring, make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
 #   make contract-blocks, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make lint, make clean-clients
 
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: deb test-packaging inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: deb test-packaging test-helm inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -33,6 +33,12 @@ test-packaging:
 	FOR_PACKAGING=1 scripts/setup-test $(HADOOP)
 	$(CARGO) build --locked --package clover
 	tests/packaging/run --clover $(BUILD)/debug/clover
+
+# The chart for Kubernetes and the Dockerfile: rendered, checked, and the pods played; two minutes.
+test-helm:
+	FOR_HELM=1 scripts/setup-test $(HADOOP)
+	$(CARGO) build --locked --package clover
+	tests/helm/run --clover $(BUILD)/debug/clover
 
 demo: build
 	DEMO_ONCE=$(DEMO_ONCE) scripts/demo $(BUILD)/release/clover $(DEMO_DIR)

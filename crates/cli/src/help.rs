@@ -101,6 +101,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clover meta format --config meta.toml          # a new cluster",
             "clover meta format --join --config meta.toml   # a further server of one",
             "clover meta format --group 2 --join --config meta.toml    # the first server of a further group",
+            "clover meta format --once --config meta.toml   # before each start, by a program that starts servers",
         ],
     ),
     ("meta make-group", &["clover meta make-group --config meta.toml"]),
@@ -249,7 +250,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("admin group add", &["clover admin group add 4"]),
     ("admin group remove", &["clover admin group remove 3 --secret-file /etc/clover/secret"]),
     ("admin group minimum", &["clover admin group minimum 2"]),
-    ("admin group hand-over", &["clover admin group hand-over --to 2"]),
+    (
+        "admin group hand-over",
+        &[
+            "clover admin group hand-over --to 2",
+            "clover admin group hand-over --from self --config meta.toml    # before this server is stopped",
+        ],
+    ),
     ("admin group fail-active", &["clover admin group fail-active"]),
     (
         "admin group unclean-elect",

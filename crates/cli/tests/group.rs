@@ -69,10 +69,12 @@ fn only_the_active_hands_over_when_it_is_named() {
     let active = before["view"]["active"].as_u64().unwrap();
     for member in (1..=3).filter(|member| *member != active) {
         let output = must(&demo, &["admin", "group", "hand-over", "--from", &member.to_string()]);
-        let wanted = format!("Member {member} is not active (member {active} is): there is nothing to hand over.");
+        let wanted =
+            format!("Member {member} is not active (member {active} is): there is nothing to hand over.");
         assert!(output.text.contains(&wanted), "{}", output.text);
     }
-    let nothing = json(&demo, &["admin", "group", "hand-over", "--from", &(active % 3 + 1).to_string(), "--json"]);
+    let nothing =
+        json(&demo, &["admin", "group", "hand-over", "--from", &(active % 3 + 1).to_string(), "--json"]);
     assert_eq!((&nothing["done"], &nothing["active"]), (&false.into(), &active.into()), "{nothing}");
     let after = in_sync(&demo, 3);
     assert_eq!(after["view"]["epoch"], before["view"]["epoch"], "nobody was deposed");

@@ -33,14 +33,9 @@ pub async fn wait(env: &Env, config: &MetaConfig, waiting: Box<Waiting>) -> Resu
     let web = match config.http_address {
         None => None,
         Some(address) => Some(
-            Web::bind_with(
-                address,
-                Arc::new(Registry::default()),
-                Arc::new(move || health(&asked)),
-                pages,
-            )
-            .await
-            .map_err(|source| StartError::Http { address, source })?,
+            Web::bind_with(address, Arc::new(Registry::default()), Arc::new(move || health(&asked)), pages)
+                .await
+                .map_err(|source| StartError::Http { address, source })?,
         ),
     };
     let mut told = None;

@@ -148,7 +148,7 @@ async fn show_metrics(State(shared): State<Shared>, headers: HeaderMap) -> impl 
 }
 
 async fn not_here() -> impl IntoResponse {
-    (StatusCode::NOT_FOUND, "There is no such page; /health, /ready and /metrics are here.\n")
+    (StatusCode::NOT_FOUND, "There is no such page; /live, /health, /ready and /metrics are here.\n")
 }
 
 #[cfg(test)]

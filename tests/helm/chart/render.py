@@ -22,7 +22,7 @@ PLAYED = {
     "user": "keeper",
     "meta": {"config": {"safe_mode_extension_ms": "1s", "heartbeat_interval_ms": "1s", "stale_after_ms": "3s",
                         "default_replication": 2, "min_block_size": 512}},
-    "data": {"servers": 2, "disks": [{"size": "1Gi"}, {"size": "1Gi", "medium": "SSD"}], "config": {"heartbeat_interval_ms": "1s"}},
+    "data": {"servers": 3, "disks": [{"size": "1Gi"}, {"size": "1Gi", "medium": "SSD"}], "config": {"heartbeat_interval_ms": "1s"}},
 }
 
 # Every value is set in one of them.
@@ -42,6 +42,7 @@ SETS = {
         "zookeeper": {"servers": ["zk-0.zk:2181", "zk-1.zk:2181", "zk-2.zk:2181"], "path": "/hdfs/big-shop"},
         "secret": {"existing": "of-mine"},
         "meta": {
+            "tag": "0.2.2",
             "members": 5,
             "storage": {"size": "50Gi", "class": "fast"},
             "config": {"max_objects": 5000000, "confirm_reads": True, "proxy_users": {"knox.hosts": "10.0.0.0/8", "knox.users": "*"}},
@@ -60,6 +61,7 @@ SETS = {
             ],
         },
         "data": {
+            "tag": "0.2.1",
             "servers": 12,
             "disks": [{"size": "4Ti", "class": "slow", "medium": "ARCHIVE"}, {"size": "400Gi", "class": "fast", "medium": "SSD"}],
             "config": {"failed_volumes_tolerated": 1, "reserved_bytes": "10g"},

@@ -5,6 +5,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import kubernetes_validate
+from chart import kept
 from chart.render import CHART, KUBERNETES, LEAST, PLAYED, REFUSED, SETS, helm, render
 from harness.report import check
 
@@ -35,6 +36,8 @@ def run(report, clover, work):
             note.text = f"{len(rendered.objects)} objects"
     with report.case("chart", "pods start anew only for a reason"):
         restarts(work)
+    with report.case("chart", "an upgrade keeps the secret"):
+        kept.run(work)
     with report.case("chart", "what clients are given is what `clover client-config` writes"):
         clients(render(PLAYED, work), clover, work)
 

@@ -124,7 +124,11 @@ class Pod:
     def exec(self, *command, container=None, stdin="", timeout=60):
         """Runs a command in the pod, as `kubectl exec` and hooks do."""
         environment = self.environment(container or self.container)
-        done = subprocess.run(self.words(command), capture_output=True, text=True, input=stdin, env=environment, timeout=timeout)
+        try:
+            done = subprocess.run(self.words(command), capture_output=True, text=True, input=stdin, env=environment, timeout=timeout)
+        except subprocess.TimeoutExpired as late:
+            told = [(part or b"").decode(errors="replace") for part in (late.stdout, late.stderr)]
+            return Said(list(command), None, told[0], f"{told[1]}\nit has not ended after {timeout} s")
         return Said(list(command), done.returncode, done.stdout, done.stderr)
 
     def begin(self, container):

@@ -17,7 +17,7 @@ def tell(root, clover, work):
     world.start_zookeeper()
     rendered = render(PLAYED, work)
     play = Play(world, rendered)
-    for scene in (play.install, play.look_inside, play.upgrade_members, play.upgrade_data_servers, play.crash, play.lose_a_volume, play.grow, play.count):
+    for scene in (play.install, play.look_inside, play.upgrade_members, play.upgrade_data_servers, play.crash, play.lose_a_volume, play.grow, play.shrink, play.count):
         print(f"pods: {scene.__doc__.splitlines()[0]}", flush=True)
         started = time.monotonic()
         scene()
@@ -99,7 +99,7 @@ class Play:
         check(writer.longest < longest, f"a file took {writer.longest:.1f} s")
 
     def install(self):
-        """Three members and two data servers are installed; the members that are started first wait for the one that makes the cluster."""
+        """Three members and three data servers are installed; the members that are started first wait for the one that makes the cluster."""
         waiting = {}
         for number in (2, 3):
             pod = self.meta[number] = self.pod(self.rendered.of("meta"), number)
@@ -121,7 +121,7 @@ class Play:
         # The files of the config maps are good, in the place where they are mounted.
         for pod in self.meta.values():
             pod.exec("clover", "config", "check", "/etc/clover/meta.toml").works("meta.toml")
-        for number in (1, 2):
+        for number in (1, 2, 3):
             pod = self.data[number] = self.pod(self.rendered.of("data"), number)
             pod.exec("clover", "config", "check", "/etc/clover/data.toml").works("data.toml")
             pod.start()
@@ -173,7 +173,7 @@ class Play:
         self.writing(one_by_one, longest=10)
 
     def upgrade_data_servers(self):
-        """So does every data server. Two copies of a file are wanted: while one server is away there is one, and the other follows."""
+        """So does every data server."""
 
         def one_by_one():
             for number in sorted(self.data, reverse=True):
@@ -249,6 +249,29 @@ class Play:
         pod.start()
         self.all_ready(self.meta)
         self.meta[1].exec("clover", "admin", "group").works("4 of 4 members in sync")
+
+    def shrink(self):
+        """The fourth member is taken out again, though it is the active, and so is the last data server, with all that it has."""
+        admin = lambda *words: self.meta[1].exec("clover", "admin", *words, timeout=120)
+        config = ("--config", "/etc/clover/meta.toml")
+        admin("group", "hand-over", "--to", "4", *config).works("Member 4 is active")
+        admin("group", "remove", "4", *config).is_refused("an active is never removed")
+        admin("group", "hand-over", "--from", "4", *config).works("before it was member 4")
+        admin("group", "remove", "4", *config).works("members 1, 2, 3")
+        removed = self.meta.pop(4)
+        until("the removed one is not ready", lambda: removed.probe("readinessProbe") == 503)
+        removed.delete()
+        self.world.lose_claim(f"meta-{removed.name}")
+        admin("group").works("3 of 3 members in sync")
+
+        last = self.data[3]
+        name = f"{last.name}.shop-clover-data.files.svc.cluster.local"
+        admin("decommission", name, "--wait").works()
+        del self.data[3]
+        last.delete()
+        admin("recommission", f"{last.address}:9866").works()
+        for disk in (1, 2):
+            self.world.lose_claim(f"disk-{disk}-{last.name}")
 
     def count(self):
         """Every file that was stored is there, and holds what was written."""

@@ -53,7 +53,8 @@ pub fn run(args: &Format, settings: &config::settings::Settings, config: &MetaCo
 
 /// Whether the coordinator knows a cluster that some server was made for.
 fn is_made(coordinator: &dyn Coordinator) -> anyhow::Result<bool> {
-    let groups = coord::wait(|done| coordinator.groups(done)).context("asking the coordinator for the groups")?;
+    let groups =
+        coord::wait(|done| coordinator.groups(done)).context("asking the coordinator for the groups")?;
     Ok(groups.contains(&GroupId::ROOT))
 }
 

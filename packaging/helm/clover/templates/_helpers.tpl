@@ -15,8 +15,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{/* The image of one kind of server, `.of`, or of a client. */}}
 {{- define "clover.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $own := (index .root.Values .of | default dict).tag -}}
+{{ .root.Values.image.repository }}:{{ $own | default .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end }}
 
 {{- define "clover.serviceAccount" -}}

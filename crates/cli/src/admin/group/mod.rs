@@ -67,7 +67,9 @@ pub async fn run(servers: Servers, args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Add(order)) => orders::add(servers, order).await,
         Some(Command::Remove(order)) => orders::remove(servers, order).await,
         Some(Command::Minimum(order)) => orders::minimum(servers, order).await,
-        Some(Command::HandOver(order)) => orders::hand_over(servers, order, config.as_deref(), args.json).await,
+        Some(Command::HandOver(order)) => {
+            orders::hand_over(servers, order, config.as_deref(), args.json).await
+        }
         Some(Command::FailActive(order)) => fail_active::run(servers, order, args.json).await,
         Some(Command::UncleanElect(order)) => unclean_elect::run(servers, order).await,
         Some(Command::Repair(order)) => repair::run(servers, order, args.json).await,

@@ -243,7 +243,8 @@ pub async fn hand_over(
 
 /// The member whose configuration this is.
 fn this_member(config: Option<&Path>) -> anyhow::Result<u32> {
-    let file = config.context("--from self wants the configuration of that server: name it with --config FILE")?;
+    let file =
+        config.context("--from self wants the configuration of that server: name it with --config FILE")?;
     let mut settings = Settings::defaults(config::META);
     settings.read_file(file)?;
     Ok(settings.number("member") as u32)
