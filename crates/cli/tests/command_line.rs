@@ -278,6 +278,43 @@ fn a_cluster_is_never_made_over_something_else_nor_by_itself() {
     assert!(output.text.contains("format"), "{}", output.text);
 }
 
+/// What starts servers by itself orders it before each start.
+#[test]
+fn a_directory_is_made_once_and_stays_as_it_is() {
+    let directory = std::env::temp_dir().join(format!("clover-once-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("meta.toml"), "name_dir = 'name'\n").unwrap();
+    let once = |words: &[&str]| {
+        let mut command = clover(&directory);
+        command.args(["meta", "format", "--once", "--config", "meta.toml"]).args(words);
+        run(command)
+    };
+    let kept = || std::fs::read_to_string(directory.join("name/CLUSTER"));
+    let made = once(&["--cluster-id", "CID-once"]);
+    assert!(made.code == 0 && made.text.contains("Made cluster CID-once"), "{}", made.text);
+    let cluster = kept().unwrap();
+    // Also with the options of another order: what is there is the cluster.
+    for words in [&[][..], &["--replace"], &["--cluster-id", "CID-other"]] {
+        let again = once(words);
+        assert_eq!(again.code, 0, "{words:?}: {}", again.text);
+        assert!(again.text.contains("name belongs to cluster CID-once already"), "{words:?}: {}", again.text);
+        assert_eq!(kept().unwrap(), cluster, "{words:?}");
+    }
+    // It is neither made over what was broken off, nor over something else.
+    std::fs::write(directory.join("name/MAKING"), "").unwrap();
+    std::fs::remove_file(directory.join("name/CLUSTER")).unwrap();
+    let half_made = once(&[]);
+    assert!(half_made.code != 0 && half_made.text.contains("is half made"), "{}", half_made.text);
+    std::fs::remove_file(directory.join("name/MAKING")).unwrap();
+    let other = once(&[]);
+    assert!(other.code != 0 && other.text.contains("is not empty"), "{}", other.text);
+    assert!(kept().is_err() && directory.join("name/group-1").is_dir(), "what is there stays");
+    let both = once(&["--join"]);
+    assert!(both.code != 0 && both.text.contains("cannot be used with"), "{}", both.text);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 #[test]
 fn every_key_is_printed_with_an_explanation() {
     for role in ["meta", "data"] {

@@ -1,12 +1,13 @@
 """What must hold of the rendered objects."""
 
 import re
+import shlex
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import kubernetes_validate
 from chart import kept
-from chart.render import CHART, KUBERNETES, LEAST, PLAYED, REFUSED, SETS, helm, render
+from chart.render import CHART, KUBERNETES, LEAST, PLAYED, REFUSED, ROOT, SETS, helm, render
 from harness.report import check
 
 # The oldest release that the chart takes, one in between, and the newest that the validator knows.
@@ -38,6 +39,8 @@ def run(report, clover, work):
         restarts(work)
     with report.case("chart", "an upgrade keeps the secret"):
         kept.run(work)
+    with report.case("chart", "what the pages say to type is understood") as note:
+        note.text = f"{typed(clover, work)} commands"
     with report.case("chart", "what clients are given is what `clover client-config` writes"):
         clients(render(PLAYED, work), clover, work)
 
@@ -167,6 +170,29 @@ def restarts(work):
     check(meta != before[0] and data == before[1], "a changed file of the metadata servers starts these anew, and no data server")
     meta, data = templates({**PLAYED, "data": {**PLAYED["data"], "config": {"max_moves": 7}}})
     check(meta == before[0] and data != before[1], "and the other way round")
+
+
+def typed(clover, work):
+    """Renders what `helm install` and `helm upgrade` of the pages would, and has `clover` parse what is to be run in pods."""
+    seen = 0
+    for page in (ROOT / "docs/operating/containers.md", CHART / "README.md"):
+        blocks = re.findall(r"^```\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        for line in "".join(blocks).replace("\\\n", " ").splitlines():
+            words = shlex.split(line)
+            if words[:2] in (["helm", "install"], ["helm", "upgrade"]):
+                values = [word for at, word in enumerate(words) if "--set" in words[at - 1 : at + 1]]
+                check((ROOT / words[3]).resolve() == CHART, f"{line}: the chart is elsewhere")
+                base = {} if words[1] == "install" else LEAST
+                done = helm("template", "shop", CHART, "--kube-version", KUBERNETES, *values, values=base, work=work)
+            elif " -- clover " in line:
+                own = words[words.index("--") + 2 :]
+                done = subprocess.run([clover, *own, "--help"], capture_output=True, text=True)
+            else:
+                continue
+            check(done.returncode == 0, f"{page.name}: {line}: {done.stderr}")
+            seen += 1
+    check(seen >= 15, f"only {seen} commands were found: has the layout of the pages changed?")
+    return seen
 
 
 def clients(rendered, clover, work):

@@ -121,9 +121,10 @@ class Pod:
     def words(self, command):
         return [sys.executable, "-I", "-S", str(ENTER), f"/run/netns/{self.name}", str(self.root), self.user, self.group, *command]
 
-    def exec(self, *command, container=None, stdin="", timeout=60):
+    def exec(self, *command, container=None, stdin="", timeout=60, without=()):
         """Runs a command in the pod, as `kubectl exec` and hooks do."""
         environment = self.environment(container or self.container)
+        environment = {name: value for name, value in environment.items() if name not in without}
         try:
             done = subprocess.run(self.words(command), capture_output=True, text=True, input=stdin, env=environment, timeout=timeout)
         except subprocess.TimeoutExpired as late:

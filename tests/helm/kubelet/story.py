@@ -148,6 +148,10 @@ class Play:
             check((kept / "CLUSTER").read_bytes() == before, f"member {number} is who it was")
             check((kept / "group-1").is_dir(), f"member {number} has what it had")
             check(kept.stat().st_mode & 0o777 == 0o700, "and nobody else reads it")
+        for pod in self.meta.values():
+            check("did not answer" not in pod.log.read_text(), "groups of users are known without the program id")
+        nameless = self.client.exec("clover", "fs", "-ls", "/", without=("HADOOP_USER_NAME",))
+        nameless.is_refused("user id 10001 has no name on this machine", "set HADOOP_USER_NAME")
         owner = self.client.exec("clover", "fs", "-stat", "%u", "/").works().out.strip()
         check(owner == "keeper", f"the superuser is {owner}: all pods act as the user of the values")
 

@@ -17,6 +17,9 @@ use std::{sync::Arc, time::Duration};
 /// `READ_TIMEOUT_EXTENSION`).
 const TIMEOUT_EXTENSION: Duration = Duration::from_secs(5);
 
+/// How long a server may take to accept a connection. The host of one that is gone may answer nothing at all, and the writer waits meanwhile.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
 pub struct Mirror {
     pub inbound: Inbound,
     pub out: Outgoing,
@@ -36,7 +39,9 @@ pub async fn open(state: &State, write: &Write) -> Result<Mirror, Refusal> {
     };
     let patience = Duration::from_millis(state.config.transfer_timeout_ms)
         + TIMEOUT_EXTENSION * write.header.targets.len() as u32;
-    let socket = streaming::connect(addr, patience).await.map_err(|error| bad_link(error.to_string()))?;
+    let socket = streaming::connect(addr, patience.min(CONNECT_LIMIT))
+        .await
+        .map_err(|error| bad_link(error.to_string()))?;
     let (mut inbound, mut out) = streaming::split(socket, patience);
 
     let mut bytes = BytesMut::new();

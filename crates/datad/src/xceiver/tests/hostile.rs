@@ -164,6 +164,36 @@ async fn pipelines_that_cannot_be_are_refused() {
     check_alive(&server).await;
 }
 
+/// So it is where the host of a server is gone, as a container's that was moved: the writer does not wait for as long as a transfer may stand still.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_next_server_that_answers_no_connection_is_given_up_soon() {
+    let server = Server::start_with(&["DISK"], |config| config.transfer_timeout_ms = 60_000).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let silent = socket.listen(1).unwrap();
+    let address = silent.local_addr().unwrap();
+    // Nobody takes connections out of its queue: once that is full, the system answers no further one.
+    let mut queued = Vec::new();
+    let wait = Duration::from_millis(300);
+    while let Ok(connected) = tokio::time::timeout(wait, tokio::net::TcpStream::connect(address)).await {
+        queued.push(connected.unwrap());
+        assert!(queued.len() < 100, "the queue is never full");
+    }
+    let id = DatanodeIdProto {
+        ip_addr: "127.0.0.1".into(),
+        xfer_port: address.port().into(),
+        ..Default::default()
+    };
+    let targets = vec![DatanodeInfoProto { id, ..Default::default() }];
+    let begun = std::time::Instant::now();
+    let op = OpWriteBlockProto { targets, ..write_op(1) };
+    let (mut inbound, _out) = server.send(Opcode::WriteBlock, &op).await;
+    inbound.timeout = Duration::from_secs(60);
+    assert_eq!(refusal(&mut inbound).await.first_bad_link(), address.to_string());
+    assert!(begun.elapsed() < Duration::from_secs(30), "it took {:?}", begun.elapsed());
+    drop(queued);
+}
+
 /// Begins a block and sends `packets`; returns the first acknowledgement that is no success, if any comes.
 async fn stream(server: &Server, op: OpWriteBlockProto, packets: &[Bytes]) -> Option<PipelineAckProto> {
     let (mut inbound, mut out): (Inbound, Outgoing) = server.send(Opcode::WriteBlock, &op).await;
