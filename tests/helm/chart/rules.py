@@ -6,7 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import kubernetes_validate
-from chart import kept
+from chart import server
 from chart.render import CHART, KUBERNETES, LEAST, PLAYED, REFUSED, ROOT, SETS, helm, render
 from harness.report import check
 
@@ -37,8 +37,10 @@ def run(report, clover, work):
             note.text = f"{len(rendered.objects)} objects"
     with report.case("chart", "pods start anew only for a reason"):
         restarts(work)
+    with report.case("chart", "what an installation says"):
+        server.says_what_comes_next(work)
     with report.case("chart", "an upgrade keeps the secret"):
-        kept.run(work)
+        server.keeps_the_secret(work)
     with report.case("chart", "what the pages say to type is understood") as note:
         note.text = f"{typed(clover, work)} commands"
     with report.case("chart", "what clients are given is what `clover client-config` writes"):
@@ -105,20 +107,20 @@ def stateful_set(rendered, one):
     check(spec["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}, "volumes stay")
     claims = {claim["metadata"]["name"]: claim for claim in spec["volumeClaimTemplates"]}
     pod_spec(rendered, spec["template"]["spec"], claims)
-    server = container(one)
-    ports = {port["name"] for port in server["ports"]}
+    own = container(one)
+    ports = {port["name"] for port in own["ports"]}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        check(server[probe]["httpGet"]["port"] in ports, f"{probe} asks a port that is there")
-    check(server["livenessProbe"]["httpGet"]["path"] == "/live", "a server that waits is not started again")
-    mounted = {mount["name"] for mount in server["volumeMounts"]}
+        check(own[probe]["httpGet"]["port"] in ports, f"{probe} asks a port that is there")
+    check(own["livenessProbe"]["httpGet"]["path"] == "/live", "a server that waits is not started again")
+    mounted = {mount["name"] for mount in own["volumeMounts"]}
     check(claims.keys() <= mounted, "every volume is mounted")
-    config = {mount["name"]: mount for mount in server["volumeMounts"]}["config"]
+    config = {mount["name"]: mount for mount in own["volumeMounts"]}["config"]
     kept = rendered.one("ConfigMap", one["metadata"]["name"])["data"]
     if labels[COMPONENT] == "data":
         return check(set(kept) == {config["subPath"]}, "the file of the data servers")
     files = {config["subPathExpr"].replace("$(MEMBER)", str(number)) for number in range(1, spec["replicas"] + 1)}
     check(set(kept) == files, f"each member has its file: {set(kept)}")
-    check(server["lifecycle"]["preStop"]["exec"]["command"][:4] == ["clover", "admin", "group", "hand-over"], "the active hands over")
+    check(own["lifecycle"]["preStop"]["exec"]["command"][:4] == ["clover", "admin", "group", "hand-over"], "the active hands over")
     for number in range(1, spec["replicas"] + 1):
         host = f"{one['metadata']['name']}-{number}.{spec['serviceName']}.{rendered.namespace}.svc."
         told = kept[f"meta-{number}.toml"]

@@ -3,6 +3,7 @@
 import base64
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,7 +80,7 @@ class Pod:
         places = []
         for mount, origin in mounts:
             part = mount.get("subPath") or self.expanded(mount.get("subPathExpr", ""), self.container)
-            origin = origin / part if part else origin
+            origin = (origin / part).resolve() if part else origin
             check(origin.exists(), f"{mount['mountPath']}: there is no {origin}")
             place = self.world.image / mount["mountPath"].lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -105,18 +106,27 @@ class Pod:
         directory = self.world.pods / self.name / name
         directory.mkdir(parents=True, exist_ok=True)
         if "configMap" in source:
-            for key, text in self.rendered.one("ConfigMap", source["configMap"]["name"])["data"].items():
-                (directory / key).write_text(text)
+            keys = self.rendered.one("ConfigMap", source["configMap"]["name"])["data"]
+            self.project(directory, {key: text.encode() for key, text in keys.items()}, 0o644)
         elif "secret" in source:
-            for key, text in self.rendered.one("Secret", source["secret"]["secretName"])["data"].items():
-                (directory / key).write_bytes(base64.b64decode(text))
-                # fsGroup: the file stays root's, and the group may read it besides.
-                os.chown(directory / key, 0, int(self.group))
-                os.chmod(directory / key, source["secret"]["defaultMode"] | 0o040)
+            keys = self.rendered.one("Secret", source["secret"]["secretName"])["data"]
+            # fsGroup: the file stays root's, and the group may read it besides.
+            self.project(directory, {key: base64.b64decode(text) for key, text in keys.items()}, source["secret"]["defaultMode"] | 0o040)
         else:
             os.chown(directory, 0, int(self.group))
             os.chmod(directory, 0o2777)
         return directory
+
+    def project(self, directory, keys, mode):
+        """Files as a kubelet lays them out: each is a link through one that it turns when the content changes."""
+        (directory / "..2026").mkdir()
+        (directory / "..data").symlink_to("..2026")
+        for key, content in keys.items():
+            file = directory / "..2026" / key
+            file.write_bytes(content)
+            os.chown(file, 0, int(self.group))
+            os.chmod(file, mode)
+            (directory / key).symlink_to(f"..data/{key}")
 
     def words(self, command):
         return [sys.executable, "-I", "-S", str(ENTER), f"/run/netns/{self.name}", str(self.root), self.user, self.group, *command]
@@ -199,6 +209,7 @@ class Pod:
 
     def clear(self):
         sh("umount", "--recursive", self.root)
+        shutil.rmtree(self.world.pods / self.name)
         sh("ip", "netns", "del", self.name)
         self.world.names = {name: address for name, address in self.world.names.items() if address != self.address}
         self.world.name_pods()

@@ -68,11 +68,16 @@ fn words(line: &str) -> Vec<String> {
 
 /// The words of the command in a line, if it is one of this program.
 fn ours(line: &str) -> Option<Vec<OsString>> {
-    // `meta-1$ clover …`, `$ clover …`, `… | clover …`, `<(clover …)`, `KEY=VALUE clover …`
+    // `meta-1$ clover …`, `$ clover …`, `… | clover …`, `<(clover …)`, `KEY=VALUE clover …`, `kubectl exec POD -- clover …`
     let start = line.match_indices("clover ").map(|(at, _)| at).find(|at| {
         let before = line[..*at].trim_end();
-        let is_first = before.is_empty() || before.ends_with(['$', '|', '(']);
-        is_first || before.rsplit(' ').next().is_some_and(|word| word.contains('=') && !word.contains('"'))
+        let is_first = before.is_empty() || before.ends_with(['$', '|', '(']) || before.ends_with(" --");
+        // The end of a longer word is no command.
+        let is_word =
+            !line[..*at].ends_with(|letter: char| letter.is_alphanumeric() || "/._-".contains(letter));
+        let has_setting =
+            before.rsplit(' ').next().is_some_and(|word| word.contains('=') && !word.contains('"'));
+        is_word && (is_first || has_setting)
     })?;
     Some(words(&line[start..]).into_iter().map(OsString::from).collect())
 }

@@ -1,7 +1,8 @@
-"""Whether the secret that is drawn at an installation is still the same after an upgrade: then Helm finds it in Kubernetes. Of Kubernetes there is
-only what Helm asks here: which kinds of objects there are, and one secret."""
+"""What Helm does only where there is a Kubernetes. Of that there is no more here than what Helm asks: which kinds of objects there are, and one
+secret."""
 
 import base64
+import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,6 +36,9 @@ def answer(path):
             resources = [{"name": name, "singularName": kind.lower(), "namespaced": True, "kind": kind, "verbs": ["get", "list"]}
                          for name, kind in kinds.items()]
             return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
+    if path == "/api/v1/namespaces/files/secrets":
+        # Helm looks for releases of this name.
+        return {"kind": "SecretList", "apiVersion": "v1", "metadata": {}, "items": []}
     if path == "/api/v1/namespaces/files/secrets/shop-clover-secret":
         data = {key: base64.b64encode(value.encode()).decode() for key, value in SECRET.items()}
         owner = {"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "files"}
@@ -59,17 +63,34 @@ class Answers(BaseHTTPRequestHandler):
         pass
 
 
-def run(work):
+@contextlib.contextmanager
+def kubernetes():
+    """The words by which Helm is led there."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        address = f"http://127.0.0.1:{server.server_port}"
-        words = ["--namespace", "files", "--kube-version", KUBERNETES, "--dry-run=server", "--kube-apiserver", address]
-        done = helm("template", "shop", CHART, *words, values=LEAST, work=work)
+        yield ["--namespace", "files", "--kube-apiserver", f"http://127.0.0.1:{server.server_port}"]
     finally:
         server.shutdown()
         server.server_close()
+
+
+def keeps_the_secret(work):
+    """The secret that was drawn at the installation is the same after an upgrade: Helm finds it in Kubernetes."""
+    with kubernetes() as there:
+        done = helm("template", "shop", CHART, *there, "--kube-version", KUBERNETES, "--dry-run=server", values=LEAST, work=work)
     check(done.returncode == 0, done.stderr)
     [secret] = [found for found in yaml.safe_load_all(done.stdout) if found and found["kind"] == "Secret"]
     kept = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
     check(kept == SECRET, f"the secret is another one after an upgrade: {kept}")
+
+
+def says_what_comes_next(work):
+    values = {**LEAST, "meta": {"members": 1}, "networkPolicy": {"enabled": False}}
+    with kubernetes() as there:
+        done = helm("install", "shop", CHART, *there, "--dry-run=client", "--disable-openapi-validation", values=values, work=work)
+    check(done.returncode == 0, done.stderr)
+    notes = done.stdout.partition("NOTES:")[2]
+    for said in ("exec shop-clover-meta-1 --container meta -- clover status", "hdfs://clover", "port-forward service/shop-clover-http 9870",
+                 "WARNING: networkPolicy.enabled is false", "WARNING: with 1 metadata server(s)"):
+        check(said in notes, f"{said!r} was to be said: {notes}")
