@@ -1,4 +1,4 @@
-//! `/in-sync`: whether a member of a group has all that the group has acknowledged. Whoever restarts the members one by one goes on
+//! `/in-sync`: whether a member of a group has all that the group has acknowledged. A program that restarts the members one by one goes on
 //! to the next one when the last one answers 200.
 
 use axum::{

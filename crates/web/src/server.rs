@@ -119,7 +119,7 @@ async fn show_health(State(shared): State<Shared>) -> impl IntoResponse {
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{}\n", health.body()))
 }
 
-/// Answers that the process answers, and asks nothing of the role: whoever restarts processes that do not answer asks here.
+/// Says that the process answers, and asks nothing of the role. A program that restarts processes which do not answer asks here.
 async fn show_live() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], "{\"live\":true}\n")
 }
