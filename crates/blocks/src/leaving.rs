@@ -116,6 +116,18 @@ impl BlockMap {
         }
     }
 
+    /// The files of blocks that need a server which is to leave, and whether such a block has a replica in service. `None` if more than `max` need it, or
+    /// not all are noted: those that are known do not tell of the others.
+    pub fn needed_from(&self, uuid: &str, max: usize) -> Option<Vec<(Option<InodeId>, bool)>> {
+        let index = self.servers.find(uuid)?;
+        let Some(leaving) = &self.servers.get(index).leaving else { return Some(Vec::new()) };
+        if leaving.need() > max as u64 || leaving.beyond > 0 {
+            return None;
+        }
+        let noted = leaving.noted.iter().filter_map(|id| Some((id, self.arena.find(id)?)));
+        Some(noted.map(|(id, slot)| (self.inode_of(id), self.count(slot).live > 0)).collect())
+    }
+
     /// Looks again at blocks that need servers which are to leave, and lets servers go that no block needs.
     pub(crate) fn look_after_leaving(&mut self) {
         self.look_for_proved_servers();

@@ -102,7 +102,7 @@ pub use map::BlockMap;
 pub use placement::Placement;
 pub use record::LENGTH_BEYOND;
 pub use safe_mode::{SafeModeProgress, Stage as SafeModeStage};
-pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType};
+pub use server::{DataServer, Registration, StorageReport, StorageState, StorageType, VolumeFailures};
 pub use slow::{SlowServer, Suspicion};
 pub use slow_reports::{PER_SERVER_MAX as SLOW_REPORTS_PER_SERVER, SlowDisk, SlowPeer};
 pub use standing::{BlockStandings, Standing, StandingReplica};

@@ -330,6 +330,10 @@ impl BlockMap {
         face.xceivers = heartbeat.xceivers;
         face.transfers_in_progress = heartbeat.transfers_in_progress;
         face.failed_volumes = heartbeat.failed_volumes;
+        // Nearly always nothing, or the same as before.
+        if face.volume_failures.as_deref() != heartbeat.volume_failures.as_ref() {
+            face.volume_failures = heartbeat.volume_failures.clone().map(Arc::new);
+        }
         face.blocks = blocks;
     }
 
@@ -538,6 +542,7 @@ fn new_face(registration: Registration, rack: Arc<str>, now: Moment) -> DataServ
         alive: false,
         admin_state: AdminState::InService,
         blocks_in_need: 0,
+        admin_state_since: now,
         last_heartbeat: now,
         last_report: Moment::default(),
         capacity: 0,
@@ -551,5 +556,6 @@ fn new_face(registration: Registration, rack: Arc<str>, now: Moment) -> DataServ
         xceivers: 0,
         transfers_in_progress: 0,
         failed_volumes: 0,
+        volume_failures: None,
     }
 }

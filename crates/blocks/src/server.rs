@@ -38,6 +38,8 @@ pub struct DataServer {
     pub admin_state: AdminState,
     /// Blocks that the server has to keep until others have them, as far as is known. 0 where it is not to leave service.
     pub blocks_in_need: u64,
+    /// Since when it has been in its state, as far as this metadata server knows.
+    pub admin_state_since: Moment,
     pub last_heartbeat: Moment,
     /// When a full report of one of its storages was last complete.
     pub last_report: Moment,
@@ -54,6 +56,24 @@ pub struct DataServer {
     /// Copies that it is sending or receiving.
     pub transfers_in_progress: u32,
     pub failed_volumes: u32,
+    /// What it tells of them. `None`: nothing.
+    pub volume_failures: Option<Arc<VolumeFailures>>,
+}
+
+/// The failed volumes of a data server, in its own words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeFailures {
+    pub locations: Vec<String>,
+    /// When the last one failed, in milliseconds since 1970; 0 if that is not known.
+    pub last_ms: u64,
+    /// The room that was lost, as far as it is known.
+    pub capacity_lost: u64,
+}
+
+impl VolumeFailures {
+    /// More locations of one server are not kept, and no longer ones: so many volumes it has at most.
+    pub const LOCATIONS_MAX: usize = 256;
+    pub const LOCATION_BYTES_MAX: usize = 1_024;
 }
 
 impl DataServer {

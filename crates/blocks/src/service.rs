@@ -55,6 +55,9 @@ impl BlockMap {
 
     /// The server and its storages have this state from here on.
     pub(crate) fn mark_admin_state(&mut self, index: u32, state: AdminState) {
+        if self.servers.get(index).face.admin_state != state {
+            self.servers.face_mut(index).admin_state_since = self.latest;
+        }
         self.servers.set_admin_state(index, state);
         for place in self.servers.get(index).storages.clone() {
             self.storages.get_mut(place).admin_state = state;

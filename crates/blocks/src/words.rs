@@ -2,7 +2,7 @@
 
 use crate::{
     contested::Contest,
-    server::{DataServer, StorageReport, StorageType},
+    server::{DataServer, StorageReport, StorageType, VolumeFailures},
     slow_reports::{SlowDisk, SlowPeer},
 };
 pub use base::ReplicaState;
@@ -70,6 +70,7 @@ pub struct Heartbeat {
     pub xceivers: u32,
     pub transfers_in_progress: u32,
     pub failed_volumes: u32,
+    pub volume_failures: Option<VolumeFailures>,
     pub slow_peers: Vec<SlowPeer>,
     pub slow_disks: Vec<SlowDisk>,
 }

@@ -62,7 +62,7 @@ pub use reader::ReplicaReader;
 pub use replica::ReplicaFacts;
 pub use scanner::{ScanConfig, Scanners};
 pub use schedule::{config::TurnsConfig, read_stream::ReadStream, write_stream::Gate};
-pub use store::{BlockStore, StorageReport};
+pub use store::{BlockStore, StorageReport, VolumeFailures};
 pub use swap::{Swap, SwapError, SwapFailure};
 pub use threads::VolumeThreads;
 pub use volume::VolumeIndex;

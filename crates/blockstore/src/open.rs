@@ -75,6 +75,7 @@ impl BlockStore {
         }
         let uuid = uuid.unwrap_or_else(|| random_uuid(&env).to_string().into());
         Ok(Arc::new(Self {
+            opened_ms: env.clock.timestamp().ms,
             env,
             config,
             uuid,

@@ -35,12 +35,24 @@ pub struct BlockStore {
     pub(crate) swapping: RwLock<()>,
     /// Data directories that could not be opened at start, and are still in the configuration.
     pub(crate) failed_at_start: Mutex<Vec<String>>,
+    /// When the store was opened, in milliseconds since 1970.
+    pub(crate) opened_ms: u64,
     /// The pools that are served, from the front: each has a place from its first handshake on. So they can be read without a lock.
     pub(crate) pools: Box<[OnceLock<Arc<PoolState>>]>,
     pub(crate) opening: Opening,
     pub(crate) turn: AtomicUsize,
     pub(crate) is_closed: AtomicBool,
     pub(crate) threads: VolumeThreads,
+}
+
+/// The volumes that are not used because they have failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeFailures {
+    pub directories: Vec<String>,
+    /// When the last of them failed, in milliseconds since 1970; for one that failed at start, when that was.
+    pub last_ms: u64,
+    /// The room of those that have told it before they failed.
+    pub capacity_bytes: u64,
 }
 
 /// One volume's figures for a heartbeat.
@@ -129,6 +141,21 @@ impl BlockStore {
         self.failed_at_start.lock().iter().cloned().chain(running).collect()
     }
 
+    /// The directories of [`BlockStore::failed_volumes`], with when they failed and what room went with them. `None`: no volume has failed.
+    pub fn volume_failures(&self) -> Option<VolumeFailures> {
+        let directories = self.failed_volumes();
+        if directories.is_empty() {
+            return None;
+        }
+        let at_start = if self.failed_at_start.lock().is_empty() { 0 } else { self.opened_ms };
+        let running = self.volumes.iter().filter(|volume| !volume.is_removed() && !volume.is_alive());
+        let (last_ms, capacity_bytes) = running.map(Volume::loss).fold((at_start, 0), |sum, loss| {
+            let (last_ms, bytes): (u64, u64) = sum;
+            (last_ms.max(loss.0), bytes.saturating_add(loss.1))
+        });
+        Some(VolumeFailures { directories, last_ms, capacity_bytes })
+    }
+
     /// Refuses everything from now on and lets another process take the directories.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
@@ -140,7 +167,7 @@ impl BlockStore {
     /// Takes a broken volume out of use. Its replicas are gone from now on, those of every pool; the pools' observers are told.
     pub fn fail_volume(&self, index: VolumeIndex, why: &str) {
         let volume = self.volume(index);
-        if !volume.fail(why.into()) {
+        if !volume.fail(why.into(), self.env.clock.timestamp().ms) {
             return;
         }
         tracing::error!(directory = %volume.paths.root.display(), why, "a volume has failed and is not used any more");

@@ -273,7 +273,7 @@ impl BlockStore {
     /// The volume is lost, by order.
     fn lose(&self, volume: &Volume, why: &str) {
         volume.set_removed();
-        if !volume.fail(why.into()) {
+        if !volume.fail(why.into(), self.env.clock.timestamp().ms) {
             return;
         }
         tracing::info!(directory = %volume.paths.root.display(), why, "a data directory is not used any more");

@@ -30,6 +30,10 @@ pub(crate) struct Volume {
     promised: AtomicU64,
     /// Why it is no longer used: the first failure.
     failure: OnceLock<String>,
+    /// When that was, in milliseconds since 1970.
+    failed_ms: AtomicU64,
+    /// The room that it had when it was last asked.
+    last_capacity_bytes: AtomicU64,
     lock: Mutex<Option<Arc<dyn Lock>>>,
     /// The directory was not there, has been made at this start, and has not been taken for new yet.
     is_missing: AtomicBool,
@@ -60,6 +64,8 @@ impl Volume {
             reserved_bytes,
             promised: AtomicU64::new(0),
             failure: OnceLock::new(),
+            failed_ms: AtomicU64::new(0),
+            last_capacity_bytes: AtomicU64::new(0),
             lock: Mutex::new(Some(lock.into())),
             is_missing: AtomicBool::new(is_missing),
             is_removed: AtomicBool::new(false),
@@ -123,8 +129,17 @@ impl Volume {
     }
 
     /// `true` for the first failure.
-    pub fn fail(&self, why: String) -> bool {
-        self.failure.set(why).is_ok()
+    pub fn fail(&self, why: String, now_ms: u64) -> bool {
+        let is_first = self.failure.set(why).is_ok();
+        if is_first {
+            self.failed_ms.store(now_ms, Ordering::Relaxed);
+        }
+        is_first
+    }
+
+    /// When it failed, and the room that went with it, as far as that is known.
+    pub fn loss(&self) -> (u64, u64) {
+        (self.failed_ms.load(Ordering::Relaxed), self.last_capacity_bytes.load(Ordering::Relaxed))
     }
 
     pub fn failure(&self) -> Option<&str> {
@@ -155,6 +170,7 @@ impl Volume {
     pub fn figures(&self, disk: &dyn Disk, used_bytes: u64) -> io::Result<Figures> {
         let space = disk.space(&self.paths.root)?;
         let capacity_bytes = space.total_bytes.saturating_sub(self.reserved_bytes);
+        self.last_capacity_bytes.store(capacity_bytes, Ordering::Relaxed);
         let remaining_bytes = space
             .free_bytes
             .saturating_sub(self.reserved_bytes)

@@ -4,7 +4,11 @@
 //! number that is true: nothing is cached, and no block is erasure-coded.
 
 use crate::{
-    metadata::{handshake::SOFTWARE_VERSION, progress::Progress},
+    metadata::{
+        handshake::SOFTWARE_VERSION,
+        progress::Progress,
+        talk::{SharedTalk, Talk},
+    },
     state::State,
 };
 use base::Moment;
@@ -26,10 +30,14 @@ use web::jmx::{BeanSource, Beans, Counters, Record, put_process_beans};
 /// The service that these beans are of.
 const SERVICE: &str = "DataNode";
 
-/// `progress`: how far this server has come with each metadata server of its configuration, in their order.
-pub fn source(state: &Arc<State>, progress: &[watch::Receiver<Progress>]) -> BeanSource {
-    let (state, progress) = (state.clone(), progress.to_vec());
-    Arc::new(move |beans| put_beans(&state, &progress, beans))
+/// `progress`: how far this server has come with each metadata server of its configuration, in their order. `talks`: what was said last, likewise.
+pub fn source(
+    state: &Arc<State>,
+    progress: &[watch::Receiver<Progress>],
+    talks: &[SharedTalk],
+) -> BeanSource {
+    let (state, progress, talks) = (state.clone(), progress.to_vec(), talks.to_vec());
+    Arc::new(move |beans| put_beans(&state, &progress, &talks, beans))
 }
 
 /// The record of metrics that `DataNodeActivity` is made from. A number of things that are there now is no counter.
@@ -37,12 +45,17 @@ const ACTIVITY: Record =
     Record { name: "datanode", counters: Counters::AllBut(&["DataNodeActiveXceiversCount"]) };
 const DATASET: Record = Record { name: bean::FS_DATASET, counters: Counters::Only(&[]) };
 
-fn put_beans(state: &State, progress: &[watch::Receiver<Progress>], beans: &mut Beans<'_>) {
+fn put_beans(
+    state: &State,
+    progress: &[watch::Receiver<Progress>],
+    talks: &[SharedTalk],
+    beans: &mut Beans<'_>,
+) {
     // A fact that no bean needs is not looked up.
     let process = LazyCell::new(ProcessFacts::now);
     let reports = LazyCell::new(|| state.volumes.storage_reports());
     put_process_beans(beans, SERVICE, || process.clone());
-    beans.put(name("DataNodeInfo"), bean::DATA_NODE, || info(state, &reports, progress));
+    beans.put(name("DataNodeInfo"), bean::DATA_NODE, || info(state, &reports, progress, talks));
     let of_server = name(&format!("FSDatasetState-{}", state.identity.uuid));
     beans.put_record(name("FSDatasetState"), DATASET, "FSDatasetState", || {
         dataset_state(state, &reports, &process)
@@ -57,20 +70,18 @@ fn name(of: &str) -> String {
     format!("Hadoop:service={SERVICE},name={of}")
 }
 
-fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Progress>]) -> Value {
+fn info(
+    state: &State,
+    reports: &[StorageReport],
+    progress: &[watch::Receiver<Progress>],
+    talks: &[SharedTalk],
+) -> Value {
     let identity = &state.identity;
     let servers: Vec<(&String, Progress)> =
         state.config.metadata_servers.iter().zip(progress.iter().map(|seen| seen.borrow().clone())).collect();
-    let actors = servers.iter().map(|(address, seen)| {
-        json!({
-            "NamenodeAddress": address,
-            "ActorState": match seen {
-                Progress::Serving => "RUNNING",
-                Progress::Connecting => "CONNECTING",
-                Progress::Refused(_) => "FAILED",
-            },
-        })
-    });
+    let now = state.env.clock.moment();
+    let actors =
+        servers.iter().zip(talks).map(|((address, seen), talk)| actor(address, seen, &talk.lock(), now));
     let pools: Vec<String> = state.pools().map(|pool| pool.id.to_string()).collect();
     let addresses: Map<String, Value> = servers
         .iter()
@@ -80,7 +91,6 @@ fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Pr
         })
         .collect();
     let started_ms = state.env.clock.timestamp().ms.saturating_sub(state.uptime_ms());
-    let now = state.env.clock.moment();
     json!({
         "Version": env!("CARGO_PKG_VERSION"),
         "SoftwareVersion": SOFTWARE_VERSION,
@@ -101,6 +111,38 @@ fn info(state: &State, reports: &[StorageReport], progress: &[watch::Receiver<Pr
         "SendPacketDownstreamAvgInfo": downstream(state, now),
         "SlowDisks": slow_disks(state, reports, now),
     })
+}
+
+/// How this server stands with a metadata server. What has not happened yet is left out.
+fn actor(address: &str, seen: &Progress, talk: &Talk, now: Moment) -> Value {
+    // That of this server's own port, as in Hadoop.
+    let longest = rpc::Limits::default().frame_bytes_max;
+    let mut shown = json!({
+        "NamenodeAddress": address,
+        "ActorState": match seen {
+            Progress::Serving => "RUNNING",
+            Progress::Connecting => "CONNECTING",
+            Progress::Refused(_) => "FAILED",
+        },
+        "isSlownode": talk.calls_slow.to_string(),
+        "maxBlockReportSize": talk.report_bytes_max.to_string(),
+        "maxDataLength": longest.to_string(),
+    });
+    let state = |is_active| if is_active { "active" } else { "standby" };
+    let since = |at: Option<Moment>| at.map(|at| (now.ms_since(at) / 1_000).to_string());
+    let known = [
+        ("NamenodeHaState", talk.is_active.map(|is_active| state(is_active).to_owned())),
+        ("BlockPoolID", talk.pool.as_ref().map(ToString::to_string)),
+        ("LastHeartbeat", since(talk.heartbeat_sent)),
+        ("LastHeartbeatResponseTime", since(talk.heartbeat_answered)),
+        ("LastBlockReport", since(talk.reported)),
+    ];
+    for (name, value) in known {
+        if let Some(value) = value {
+            shown[name] = value.into();
+        }
+    }
+    shown
 }
 
 /// The mean times of packets to other servers, as a JSON object in a text; `null` if they are not measured.
@@ -143,12 +185,14 @@ fn volumes(state: &State, reports: &[StorageReport]) -> Value {
 
 /// The attributes that both beans of the volumes have: tools look for either.
 fn both_datasets(state: &State, reports: &[StorageReport]) -> Value {
+    let failures = state.volumes.volume_failures().unwrap_or_default();
     json!({
         "Capacity": reports.iter().map(|report| report.capacity_bytes).sum::<u64>(),
         "DfsUsed": reports.iter().map(|report| report.used_bytes).sum::<u64>(),
         "Remaining": reports.iter().map(|report| report.remaining_bytes).sum::<u64>(),
-        "NumFailedVolumes": state.volumes.failed_volumes().len(),
-        "EstimatedCapacityLostTotal": 0,
+        "NumFailedVolumes": failures.directories.len(),
+        "LastVolumeFailureDate": failures.last_ms,
+        "EstimatedCapacityLostTotal": failures.capacity_bytes,
         "CacheUsed": 0,
         "CacheCapacity": 0,
         "NumBlocksCached": 0,

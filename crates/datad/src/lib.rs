@@ -17,6 +17,7 @@ mod jmx;
 pub mod metadata;
 pub mod metrics;
 pub mod moves;
+mod page;
 pub mod pool;
 pub mod reconfiguration;
 pub mod reconfigure;

@@ -6,7 +6,7 @@ use crate::{
     ipc::IpcService,
     jmx,
     metadata::{actor::Actor, progress::Progress},
-    metrics,
+    metrics, page,
     state::State,
     xceiver,
 };
@@ -129,7 +129,7 @@ impl DataServer {
         let _ = state.scanners.set(scanners);
         service.attach(state.clone());
 
-        let mut progress = Vec::new();
+        let (mut progress, mut talks) = (Vec::new(), Vec::new());
         let mut tasks = vec![tokio::spawn(xceiver::serve(state.clone(), transfer))];
         if let Some(listener) = local {
             tasks.push(tokio::spawn(xceiver::serve_local(state.clone(), listener)));
@@ -138,14 +138,16 @@ impl DataServer {
             let client = to_metadata_server(address, &state.config.user);
             let (actor, seen) = Actor::new(state.clone(), client);
             progress.push(seen);
+            talks.push(actor.talk());
             tasks.push(tokio::spawn(actor.run()));
         }
         let health: HealthSource = {
             let (state, progress) = (state.clone(), progress.clone());
             Arc::new(move || metrics::health(&state, &progress))
         };
-        let beans = jmx::source(&state, &progress);
-        pages.router = pages.router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans));
+        let beans = jmx::source(&state, &progress, &talks);
+        let router = pages.router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans));
+        pages.router = router.merge(web::data_node::data_node(page::source(&state, &progress)));
         let web = Web::serve(http, Arc::new(metrics::registry(&state)), health.clone(), pages)
             .map_err(|error| bind_error("the HTTP port", http_addr, error))?;
         tracing::info!(

@@ -4,19 +4,19 @@
 mod jmx_record;
 mod played;
 
+use blockstore::{StorageType, VolumeConfig};
+use datad::DataServer;
+use env::Env;
 use jmx_record::{hadoops, kind_of};
-use played::{Metadata, POOL, http, serve, start, store_block};
-use serde_json::Value;
+use played::{Metadata, POOL, config, http, serve, start, store_block};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The attributes that Clover leaves out: it does not know them, or they describe no part of it.
 const LEFT_OUT: &[(&str, &[&str])] = &[
     ("Hadoop:service=DataNode,name=DataNodeInfo", &["DiskBalancerStatus"]),
-    (
-        "Hadoop:service=DataNode,name=FSDatasetState",
-        &["LastDirectoryScannerFinishTime", "LastVolumeFailureDate"],
-    ),
-    ("Hadoop:service=DataNode,name=FSDatasetState-*", &["LastDirScannerFinishTime", "LastVolumeFailureDate"]),
+    ("Hadoop:service=DataNode,name=FSDatasetState", &["LastDirectoryScannerFinishTime"]),
+    ("Hadoop:service=DataNode,name=FSDatasetState-*", &["LastDirScannerFinishTime"]),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,5 +72,87 @@ async fn the_beans_of_a_data_node_have_hadoops_names_and_types() {
         volumes.as_object().unwrap().values().map(|volume| volume["numBlocks"].as_u64().unwrap()).sum();
     assert_eq!(blocks, 1);
     assert_eq!(info["ClusterId"], "CID-one");
+    server.shutdown().await;
+}
+
+async fn ask(server: &DataServer, bean: &str) -> Value {
+    let page = http(server, &format!("/jmx?qry=Hadoop:service=DataNode,name={bean}")).await;
+    let beans: Value =
+        serde_json::from_str(&page[page.find('{').unwrap()..=page.rfind('}').unwrap()]).unwrap();
+    beans["beans"][0].clone()
+}
+
+/// What the script of Hadoop's own `datanode.html` reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_last_with_each_metadata_server_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let away = serve(&metadata, "127.0.0.1:0");
+    let away_at = away.local_addr().to_string();
+    away.shutdown().await;
+    let mut config = config(root.path(), &[&rpc]);
+    config.metadata_servers.push(away_at.clone());
+    let server = DataServer::start(Env::production(), config).await.unwrap();
+    server.wait_registered().await.unwrap();
+    let info = ask(&server, "DataNodeInfo").await;
+    let told: Value = serde_json::from_str(info["BPServiceActorInfo"].as_str().unwrap()).unwrap();
+    let here = &told[0];
+    assert_eq!(here["NamenodeAddress"], rpc.local_addr().to_string());
+    assert_eq!((&here["ActorState"], &here["NamenodeHaState"]), (&json!("RUNNING"), &json!("active")));
+    assert_eq!(here["BlockPoolID"], POOL);
+    for seconds in ["LastHeartbeat", "LastHeartbeatResponseTime", "LastBlockReport"] {
+        assert!(here[seconds].as_str().unwrap().parse::<u64>().unwrap() < 60, "{seconds}: {here}");
+    }
+    let bytes = |name: &str| here[name].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(bytes("maxBlockReportSize") > 0 && bytes("maxDataLength") == 128 << 20, "{here}");
+    // Nothing was said to the other, so nothing is told of it.
+    let expected = json!({
+        "NamenodeAddress": away_at,
+        "ActorState": "CONNECTING",
+        "isSlownode": "false",
+        "maxBlockReportSize": "0",
+        "maxDataLength": "134217728",
+    });
+    assert_eq!(told[1], expected);
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_volume_is_told_with_its_time_and_room() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let mut config = config(root.path(), &[&rpc]);
+    config
+        .store
+        .volumes
+        .push(VolumeConfig { path: root.path().join("other"), storage_type: StorageType::Disk });
+    config.store.failed_volumes_tolerated = 1;
+    let server = DataServer::start(Env::production(), config).await.unwrap();
+    server.wait_registered().await.unwrap();
+    let before = ask(&server, "FSDatasetState").await;
+    assert_eq!(
+        (&before["LastVolumeFailureDate"], &before["EstimatedCapacityLostTotal"]),
+        (&json!(0), &json!(0))
+    );
+    let volumes = &server.state().volumes;
+    let lost = volumes.storage_reports().remove(1);
+    volumes.fail_volume(lost.volume, "it is broken");
+    for bean in ["FSDatasetState", "FSDatasetState-*"] {
+        let after = ask(&server, bean).await;
+        assert_eq!(after["EstimatedCapacityLostTotal"], lost.capacity_bytes, "{after}");
+        assert!(after["LastVolumeFailureDate"].as_u64().unwrap() > 1_700_000_000_000, "{after}");
+    }
+    let summary = loop {
+        let told = metadata.log.lock().heartbeats.last().and_then(|last| last.volume_failure_summary.clone());
+        match told {
+            Some(told) => break told,
+            None => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+        }
+    };
+    assert_eq!(summary.failed_storage_locations, [lost.directory.display().to_string()]);
+    assert_eq!(summary.estimated_capacity_lost_total, lost.capacity_bytes);
+    assert!(summary.last_volume_failure_date > 1_700_000_000_000);
     server.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! The small pages of a DataNode: `/prom` and `/stacks`, and the attributes that tools read at `/jmx`.
+//! The small pages of a DataNode: `/`, `/prom` and `/stacks`, and the attributes that tools read at `/jmx`.
 
 #[path = "../../../tests/recorded/jmx.rs"]
 mod jmx_record;
@@ -28,9 +28,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
 const IN_PART: &str = "datanode_";
 
 /// Of the volumes' record these are left out: Clover does not know them.
-const SINGLE: [&str; 2] = [
+const SINGLE: [&str; 1] = [
     "org_apache_hadoop_hdfs_server_datanode_fsdataset_impl_fs_dataset_impl_last_directory_scanner_finish_time",
-    "org_apache_hadoop_hdfs_server_datanode_fsdataset_impl_fs_dataset_impl_last_volume_failure_date",
 ];
 
 /// A server that a played metadata server has registered, with one block.
@@ -87,4 +86,43 @@ async fn threads_are_shown_and_pages_of_a_name_node_are_not_here() {
         assert!(http(&server, page).await.starts_with("HTTP/1.1 404"), "{page}");
     }
     server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_page_names_the_server_and_its_volumes_and_old_addresses_lead_there() {
+    let root = tempfile::tempdir().unwrap();
+    let metadata = Metadata::new("CID-one");
+    // It is there all the time, as the page tells.
+    let rpc = serve(&metadata, "127.0.0.1:0");
+    let server = start(root.path(), &[&rpc]).await;
+    server.wait_registered().await.unwrap();
+    store_block(&server, POOL, 1);
+    let page = http(&server, "/").await;
+    let (head, text) = page.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert!(head.starts_with("http/1.1 200") && head.contains("content-type: text/html"), "{head}");
+    assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
+    let directory = root.path().join("data");
+    let address = server.transfer_addr().to_string();
+    let metadata_server = server.state().config.metadata_servers[0].clone();
+    let wanted = [
+        format!("<h1>Data server {address}</h1>"),
+        server.state().identity.uuid.to_string(),
+        format!("<td><code>{}</code></td><td>DISK</td><td>1</td>", directory.display()),
+        format!("<code>{metadata_server}</code>: has this server and its report"),
+    ];
+    for part in wanted {
+        assert!(text.contains(&part), "{part}: {text}");
+    }
+    // Those that every program adds are in `crates/cli`.
+    for link in ["/health", "/ready", "/metrics", "/prom", "/jmx", "/stacks"] {
+        assert!(text.contains(&format!("<a href=\"{link}\">")), "{link}: {text}");
+        assert!(http(&server, link).await.starts_with("HTTP/1.1 200"), "{link}");
+    }
+    for old in ["/index.html", "/datanode.html", "/dfshealth.html", "/explorer.html", "/logs/"] {
+        let answer = http(&server, old).await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 303") && answer.contains("location: /\r\n"), "{old}: {answer}");
+    }
+    server.shutdown().await;
+    rpc.shutdown().await;
 }

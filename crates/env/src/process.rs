@@ -26,6 +26,8 @@ pub struct ProcessFacts {
     pub host_name: String,
     /// The release of the system's kernel.
     pub kernel: String,
+    /// When the file of the program was made, in milliseconds since 1970.
+    pub program_ms: u64,
 }
 
 impl ProcessFacts {
@@ -54,9 +56,16 @@ impl ProcessFacts {
             (facts.swap_bytes, facts.swap_free_bytes) = (memory.swap_total, memory.swap_free);
         }
         (facts.host_name, facts.kernel) = (told("hostname"), told("osrelease"));
+        facts.program_ms = program_ms().unwrap_or_default();
         facts.load = LoadAverage::current().map(|load| load.one).unwrap_or_default();
         facts
     }
+}
+
+/// The file is found even if another one has its name by now.
+fn program_ms() -> Option<u64> {
+    let made = std::fs::metadata("/proc/self/exe").and_then(|file| file.modified()).ok()?;
+    Some(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis() as u64)
 }
 
 /// A fact of `/proc/sys/kernel`.
@@ -73,6 +82,7 @@ mod tests {
         let facts = ProcessFacts::now();
         assert!(facts.resident_bytes > 0 && facts.mapped_bytes >= facts.resident_bytes && facts.threads > 0);
         assert!(facts.started_ms > 1_600_000_000_000 && facts.open_files > 2 && facts.memory_bytes > 0);
+        assert!(facts.program_ms > 1_600_000_000_000 && facts.program_ms <= facts.started_ms + 60_000);
         assert!(!facts.host_name.is_empty() && !facts.kernel.is_empty());
     }
 }

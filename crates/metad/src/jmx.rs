@@ -79,6 +79,12 @@ impl<'a> Look<'a> {
         self.safe_mode.get_or_init(|| show::safe_mode(&self.core.partition)).as_deref()
     }
 
+    /// When the server was started, in milliseconds since 1970.
+    fn started_ms(&self) -> u64 {
+        let up_ms = self.core.moment().ms_since(self.core.partition.started());
+        self.core.env.clock.timestamp().ms.saturating_sub(up_ms)
+    }
+
     fn state(&self) -> &'static str {
         if is_active(self.core) { "active" } else { "standby" }
     }

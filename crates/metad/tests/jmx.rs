@@ -4,9 +4,15 @@ mod cluster;
 #[path = "../../../tests/recorded/jmx.rs"]
 mod jmx_record;
 
-use cluster::{Plan, page};
+use cluster::{
+    Cluster, Plan,
+    files::{DataServer, data},
+    page, set_safe_mode,
+    spoken::STORAGE,
+};
 use jmx_record::{hadoops, kind_of};
-use serde_json::Value;
+use proto::hdfs::{self as p, datanode as d};
+use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
 /// The attributes that Clover leaves out, by bean, because they describe no part of it: a heap with generations, class paths, edits that are read
@@ -38,7 +44,6 @@ const LEFT_OUT: &[(&str, &[&str])] = &[
             "WriteLockLongHoldCount",
         ],
     ),
-    ("Hadoop:service=NameNode,name=FSNamesystemState", &["BlockDeletionStartTime"]),
 ];
 
 /// Of these beans a part is shown: what is counted.
@@ -94,6 +99,117 @@ async fn the_beans_of_a_name_node_have_hadoops_names_and_types() {
     }
     let all: BTreeSet<String> = expected.into_keys().map(str::to_owned).collect();
     assert_eq!(seen, all);
+    cluster.stop(1).await;
+}
+
+/// A data server that has lost a volume says so in each heartbeat.
+async fn tell_of_a_lost_volume(
+    cluster: &Cluster,
+    server: &DataServer,
+    failures: d::VolumeFailureSummaryProto,
+) {
+    #[allow(deprecated)]
+    let report = |name: &str, used| p::StorageReportProto {
+        storage_uuid: name.into(),
+        capacity: Some(1_000),
+        block_pool_used: Some(used),
+        storage: Some(p::DatanodeStorageProto { storage_uuid: name.into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let heartbeat = d::HeartbeatRequestProto {
+        registration: server.with(1).clone(),
+        reports: vec![report(STORAGE, 100), report("DS-2", 300)],
+        failed_volumes: Some(failures.failed_storage_locations.len() as u32),
+        volume_failure_summary: Some(failures),
+        ..Default::default()
+    };
+    let _: d::HeartbeatResponseProto = data(cluster, 1).call("sendHeartbeat", &heartbeat).await.unwrap();
+}
+
+/// The attributes that the scripts of Hadoop's own pages read, where their values are more than a number of a counter.
+#[tokio::test(flavor = "multi_thread")]
+async fn hadoops_own_pages_find_what_they_show() {
+    let plan =
+        Plan::group(1).adjusted(|_, config| config.http_address = Some("127.0.0.1:0".parse().unwrap()));
+    let (mut cluster, _) = plan.in_sync().await;
+    let pages = cluster.server(1).http_address().unwrap();
+    let ask = async |bean: &str| {
+        let question = format!("/jmx?qry=Hadoop:service=NameNode,name={bean}");
+        shown(&page(pages, &question).await.unwrap()).remove(0)
+    };
+    // The first question is for a bean that none of the others has prepared.
+    assert_eq!(ask("BlockStats").await["StorageTypeStats"], json!([]));
+    let info = ask("NameNodeInfo").await;
+    let (made, by) = info["CompileInfo"].as_str().unwrap().split_once(" by ").unwrap();
+    made.replace('Z', ":00Z").parse::<jiff::Timestamp>().unwrap();
+    assert!(by.starts_with("Clover "), "{by}");
+    let state = ask("FSNamesystemState").await;
+    let started = [&info["NNStartedTimeInMillis"], &state["BlockDeletionStartTime"]];
+    let [started, deleting] = started.map(|at| at.as_u64().unwrap());
+    // Each is reckoned from the time of its own question.
+    assert!(started.abs_diff(deleting) < 1_000, "{started} {deleting}");
+
+    cluster.mkdirs(1, "/kept").await;
+    let client = cluster.client(1);
+    let allow = p::AllowSnapshotRequestProto { snapshot_root: "/kept".into() };
+    let _: p::AllowSnapshotResponseProto = client.call("allowSnapshot", &allow).await.unwrap();
+    for name in ["one", "two"] {
+        let create =
+            p::CreateSnapshotRequestProto { snapshot_root: "/kept".into(), snapshot_name: Some(name.into()) };
+        let _: p::CreateSnapshotResponseProto = client.call("createSnapshot", &create).await.unwrap();
+    }
+    let snapshots = ask("SnapshotInfo").await;
+    assert_eq!(snapshots["SnapshottableDirectories"][0]["snapshotNumber"], 2);
+    let taken = snapshots["Snapshots"].as_array().unwrap();
+    let paths: Vec<_> = taken.iter().map(|one| one["snapshotDirectory"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/kept/.snapshot/one", "/kept/.snapshot/two"]);
+    assert_ne!(taken[0]["snapshotID"], taken[1]["snapshotID"]);
+    for one in taken {
+        assert!(
+            one["modificationTime"].as_u64().unwrap() + 60_000 > started && one["status"] == "ACTIVE",
+            "{one}"
+        );
+    }
+
+    let server = DataServer::register(&cluster, 1).await;
+    let live = async || {
+        let told: Value =
+            serde_json::from_str(ask("NameNodeInfo").await["LiveNodes"].as_str().unwrap()).unwrap();
+        told.as_object().unwrap().values().next().unwrap().clone()
+    };
+    let well = live().await;
+    assert!(well.get("failedStorageIDs").is_none() && well["volfails"] == 0, "{well}");
+    let long = "/".repeat(1 << 20);
+    tell_of_a_lost_volume(
+        &cluster,
+        &server,
+        d::VolumeFailureSummaryProto {
+            failed_storage_locations: vec!["/data/7".into(), long],
+            last_volume_failure_date: 1_700_000_000_000,
+            estimated_capacity_lost_total: 4_711,
+        },
+    )
+    .await;
+    let lost = live().await;
+    assert_eq!(lost["failedStorageIDs"], json!(["/data/7"]), "a name of a mebibyte is none");
+    assert_eq!(
+        (&lost["lastVolumeFailureDate"], &lost["volfails"]),
+        (&json!(1_700_000_000_000_u64), &json!(2))
+    );
+    assert_eq!(lost["estimatedCapacityLostTotal"], 4_711);
+    // The volumes are full to 10 and 30 percent.
+    assert_eq!(lost["blockPoolUsedPercentStdDev"], 10.0);
+    for bean in ["FSNamesystem", "FSNamesystemState"] {
+        assert_eq!(ask(bean).await["EstimatedCapacityLostTotal"], 4_711, "{bean}");
+    }
+
+    assert_eq!(info["Safemode"], "");
+    set_safe_mode(&client, p::SafeModeActionProto::SafemodeEnter).await;
+    let on = ask("NameNodeInfo").await["Safemode"].as_str().unwrap().to_owned();
+    assert!(on.starts_with("Safe mode is ON. It was turned on manually."), "{on}");
+    let stay: Value =
+        serde_json::from_str(ask("NameNodeInfo").await["DecomNodes"].as_str().unwrap()).unwrap();
+    assert_eq!(stay, json!({}));
     cluster.stop(1).await;
 }
 

@@ -373,6 +373,11 @@ impl Namespace {
         self.truncations.iter().copied()
     }
 
+    /// Whether a file is being written or truncated.
+    pub fn is_open(&self, inode: InodeId) -> bool {
+        self.handle(inode).is_some_and(|file| self.tree.inode(file).is_open())
+    }
+
     /// The block that is being cut for a file, the stamp of the recovery that cuts it, and to how many bytes.
     pub fn truncation_of(&self, inode: InodeId) -> Option<(Block, GenerationStamp, u64)> {
         let file = self.handle(inode).filter(|file| self.tree.inode(*file).is_open())?;

@@ -1,11 +1,12 @@
 //! The HTTP shell: `/live`, `/health`, `/ready`, `/metrics` and `/stacks`, Hadoop's small pages for a program that has what they show
-//! ([`jmx`], [`prom`], [`settings`], [`log_levels`]), and the pages that a program adds ([`Pages`]).
+//! ([`jmx`], [`prom`], [`settings`], [`log_levels`], [`data_node`]), and the pages that a program adds ([`Pages`]).
 //!
 //! Pages see snapshots and closures that they are given, never live state: this crate knows neither the
 //! namespace nor the block map. Start with [`server::Web`].
 
 pub mod body;
 mod connection;
+pub mod data_node;
 mod exposition;
 mod facts;
 mod health;

@@ -68,6 +68,29 @@ fn a_server_is_decommissioned_once_its_blocks_are_elsewhere() {
 }
 
 #[test]
+fn the_blocks_that_need_a_leaving_server_and_since_when_it_leaves_are_told() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 1, &[1]);
+    cluster.add_stored(block(2, 5), 2, &[1, 2]);
+    assert_eq!(cluster.map.needed_from(&uuid(1), 10), Some(vec![]), "it does not leave");
+    cluster.pass(300, &[1, 2]);
+    let ordered = cluster.now;
+    cluster.order(1, AdminOrder::Decommission);
+    cluster.pass(1_000, &[1, 2]);
+    let mut needed: Vec<_> = cluster.map.needed_from(&uuid(1), 10).unwrap();
+    needed.sort_by_key(|(_, has_others)| *has_others);
+    let files = [1, 2].map(|id| cluster.map.inode_of(BlockId(id)));
+    assert_eq!(needed, [(files[0], false), (files[1], true)], "nobody else in service has the first block");
+    assert_eq!(cluster.map.needed_from(&uuid(1), 1), None, "there are more than one");
+    assert_eq!(cluster.map.needed_from("nobody", 10), None);
+    let since = |cluster: &Cluster| cluster.map.server(&uuid(1)).unwrap().admin_state_since;
+    assert_eq!(since(&cluster), ordered);
+    cluster.order(1, AdminOrder::InService);
+    assert_eq!(since(&cluster), cluster.now);
+    assert_eq!(cluster.map.needed_from(&uuid(1), 10), Some(vec![]));
+}
+
+#[test]
 pub fn a_server_is_not_let_go_while_a_block_needs_it() {
     let mut cluster = Cluster::with_servers(config(), 2);
     cluster.add_stored(block(1, 5), 1, &[1]);

@@ -26,10 +26,12 @@ fn a_report_that_was_made_before_its_storage_failed_does_not_bring_the_storage_b
     cluster.add_stored(block(1, 5), 2, &[2]);
     cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
     assert_eq!(cluster.live(1), 2);
-    let failed = Heartbeat { failed_volumes: 1, ..heartbeat_of(1) };
+    let failures = VolumeFailures { locations: vec!["/d1".into()], last_ms: 7, capacity_lost: 9 };
+    let failed = Heartbeat { failed_volumes: 1, volume_failures: Some(failures.clone()), ..heartbeat_of(1) };
     cluster.beat_with(1, &failed);
     cluster.sweep();
     assert_eq!(cluster.live(1), 1);
+    assert_eq!(cluster.map.server(&uuid(1)).unwrap().volume_failures.as_deref(), Some(&failures));
 
     cluster.report_of(1, SECOND, &[finalized(block(1, 5))]); // made before
     go_on_without_second(&mut cluster, &failed);

@@ -4,7 +4,7 @@
 //! server look dead. The other sends reports of single replicas and full ones, one at a time and in order.
 //! The price: a finished block waits for a full report that is on its way, which is rare and short.
 
-use super::progress::Progress;
+use super::{progress::Progress, talk::SharedTalk};
 use crate::{
     pool::{Member, Pool},
     reporter::Queue,
@@ -45,6 +45,8 @@ pub struct Actor {
     /// Another data server takes the place of this one there again and again; an operator was told.
     pub(super) is_displaced: AtomicBool,
     progress: watch::Sender<Progress>,
+    /// What was said last.
+    pub(super) talk: SharedTalk,
 }
 
 /// A metadata server's part in a pool.
@@ -100,7 +102,13 @@ impl Actor {
         let address = client.address().to_owned();
         let (progress, seen) = watch::channel(Progress::default());
         let (part, is_displaced) = (OnceLock::new(), AtomicBool::new(false));
-        (Self { state, address, client, part, progress, is_displaced }, seen)
+        let talk = SharedTalk::default();
+        (Self { state, address, client, part, progress, is_displaced, talk }, seen)
+    }
+
+    /// What was said last, for pages.
+    pub fn talk(&self) -> SharedTalk {
+        self.talk.clone()
     }
 
     /// The pool that the server has named before in the life of this process, if it has.
@@ -111,6 +119,7 @@ impl Actor {
     /// Makes the server a member of a pool, at its first handshake.
     pub(super) fn take_part(&self, pool: Arc<Pool>) -> &Part {
         self.part.get_or_init(|| {
+            self.talk.lock().pool = Some(pool.id.clone());
             let member = Member { client: self.client.clone(), progress: self.progress.subscribe() };
             let place = pool.join(member);
             Part { pool, place }

@@ -3,6 +3,7 @@
 use super::actor::{Actor, Failure, Session};
 use crate::convert;
 use blockstore::{ReplicaFacts, StorageReplicas};
+use prost::Message;
 use proto::{
     block_rows::{BlockRow, storage_report},
     hdfs::datanode::{
@@ -41,12 +42,17 @@ impl Actor {
                     lease_id: Some(lease),
                 }),
             };
+            let bytes = request.encoded_len() as u64;
             let answer: Result<BlockReportResponseProto, _> = self.client.call("blockReport", &request).await;
             let answer = answer.map_err(|error| self.give_up(error))?;
+            let mut talk = self.talk.lock();
+            talk.report_bytes_max = talk.report_bytes_max.max(bytes);
+            drop(talk);
             if let Some(command) = answer.cmd {
                 self.obey(session, &command, session.pool.leadership.mandate_of(session.place))?;
             }
         }
+        self.talk.lock().reported = Some(self.state.env.clock.moment());
         tracing::info!(server = %self.address, replicas = replica_count, "sent a full block report");
         Ok(())
     }

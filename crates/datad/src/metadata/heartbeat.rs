@@ -19,8 +19,8 @@ impl Actor {
     /// Sends one heartbeat and carries out, or sets off, what is ordered in answer. The number is the lease
     /// for a full block report, if one was asked for and given (0 otherwise).
     pub(super) async fn heartbeat(&self, session: &Session, wants_lease: bool) -> Result<u64, Failure> {
-        let (reports, failed) =
-            self.state.in_office(|volumes| (volumes.storage_reports(), volumes.failed_volumes())).await;
+        let (reports, failures) =
+            self.state.in_office(|volumes| (volumes.storage_reports(), volumes.volume_failures())).await;
         let now = self.state.env.clock.moment();
         let interval_ms = self.state.slowness.report_interval_ms();
         let is_due = session.slowness_told.lock().is_none_or(|at| now.ms_since(at) >= interval_ms);
@@ -33,23 +33,30 @@ impl Actor {
             reports: reports.iter().map(|report| storage_report(report, &session.pool)).collect(),
             xmits_in_progress: Some(self.state.copy_count() as u32),
             xceiver_count: Some(self.state.transfer_count() as u32),
-            failed_volumes: Some(failed.len() as u32),
+            failed_volumes: Some(failures.as_ref().map_or(0, |failures| failures.directories.len()) as u32),
             cache_capacity: Some(0),
             cache_used: Some(0),
-            volume_failure_summary: (!failed.is_empty()).then_some(VolumeFailureSummaryProto {
-                failed_storage_locations: failed,
-                last_volume_failure_date: 0,
-                estimated_capacity_lost_total: 0,
+            volume_failure_summary: failures.map(|failures| VolumeFailureSummaryProto {
+                failed_storage_locations: failures.directories,
+                last_volume_failure_date: failures.last_ms,
+                estimated_capacity_lost_total: failures.capacity_bytes,
             }),
             request_full_block_report_lease: Some(wants_lease),
             slow_peers,
             slow_disks,
         };
+        self.talk.lock().heartbeat_sent = Some(now);
         let answer = self.send_heartbeat(&request).await?;
         if is_due {
             *session.slowness_told.lock() = Some(now);
         }
         let status = &answer.ha_status;
+        {
+            let mut talk = self.talk.lock();
+            talk.heartbeat_answered = Some(self.state.env.clock.moment());
+            talk.calls_slow = answer.is_slownode();
+            talk.is_active = Some(status.state() == HaState::Active);
+        }
         let claim = Claim { is_active: status.state() == HaState::Active, number: status.txid };
         let obeyed = session.pool.leadership.observe(session.place, claim);
         if let Some(Obeyed { mandate, is_new: true }) = obeyed {

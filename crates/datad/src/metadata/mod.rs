@@ -13,3 +13,4 @@ pub mod heartbeat;
 pub mod incremental_report;
 pub mod leadership;
 pub mod progress;
+pub mod talk;

@@ -5,7 +5,7 @@ use crate::{client_protocol::decode, partition::Partition};
 use base::{FsError, FsResult};
 use blocks::{
     Claim, Command, Heartbeat, Recovery, SessionKey, StorageReport, StorageState, StorageType, Terms,
-    Transfer,
+    Transfer, VolumeFailures,
 };
 use group::Role;
 use proto::hdfs::{self as p, datanode as d};
@@ -167,8 +167,20 @@ fn heartbeat_of(request: &d::HeartbeatRequestProto) -> Heartbeat {
         xceivers: request.xceiver_count.unwrap_or(0),
         transfers_in_progress: request.xmits_in_progress.unwrap_or(0),
         failed_volumes: request.failed_volumes.unwrap_or(0),
+        volume_failures: request.volume_failure_summary.as_ref().map(volume_failures_of),
         slow_peers: slow::peers_of(&request.slow_peers),
         slow_disks: slow::disks_of(&request.slow_disks),
+    }
+}
+
+/// The first locations; no server has so many volumes in earnest.
+fn volume_failures_of(told: &d::VolumeFailureSummaryProto) -> VolumeFailures {
+    let is_short = |location: &&String| location.len() <= VolumeFailures::LOCATION_BYTES_MAX;
+    let locations = told.failed_storage_locations.iter().take(VolumeFailures::LOCATIONS_MAX);
+    VolumeFailures {
+        locations: locations.filter(is_short).cloned().collect(),
+        last_ms: told.last_volume_failure_date,
+        capacity_lost: told.estimated_capacity_lost_total,
     }
 }
 

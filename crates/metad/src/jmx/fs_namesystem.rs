@@ -27,6 +27,8 @@ fn common(look: &Look<'_>) -> Value {
     let live = look.servers().iter().filter(|server| server.alive);
     let in_service = live.filter(|server| server.admin_state == AdminState::InService).count();
     let failed_volumes: u64 = look.servers().iter().map(|server| u64::from(server.failed_volumes)).sum();
+    let failures = look.servers().iter().filter_map(|server| server.volume_failures.as_ref());
+    let capacity_lost = failures.fold(0, |sum: u64, of| sum.saturating_add(of.capacity_lost));
     let syncs = look.core.partition.member.flush_times();
     json!({
         "FilesTotal": counts.files + counts.directories,
@@ -53,7 +55,7 @@ fn common(look: &Look<'_>) -> Value {
         "NumInMaintenanceLiveDataNodes": stats.in_maintenance_live,
         "NumInMaintenanceDeadDataNodes": stats.in_maintenance_dead,
         "NumStaleStorages": stats.stale_storages,
-        "EstimatedCapacityLostTotal": 0,
+        "EstimatedCapacityLostTotal": capacity_lost,
         "ProvidedCapacityTotal": 0,
         "VolumeFailuresTotal": failed_volumes,
         "TotalLoad": stats.xceivers,
@@ -109,6 +111,8 @@ fn state(look: &Look<'_>) -> Value {
         "TopUserOpCounts": top_users(look).to_string(),
         "TotalSyncTimes": sync_times_ms(look),
         "NumStaleDataNodes": look.stats().stale_servers,
+        // Replicas are deleted from the start on.
+        "BlockDeletionStartTime": look.started_ms(),
         "FsLockQueueLength": 0,
         "MaxObjects": 0,
     });

@@ -4,7 +4,7 @@ use super::{Look, merged, percent, slow};
 use crate::checkpoint;
 use ::blocks::DataServer;
 use base::{AdminState, BlockId};
-use namespace::reads::get_snapshot_listing::snapshottable;
+use namespace::reads::get_snapshot_listing::{get, snapshottable};
 use proto::bean;
 use serde_json::{Map, Value, json};
 use web::jmx::{Beans, Counters, Record};
@@ -43,14 +43,14 @@ fn info(look: &Look<'_>) -> Value {
     let whole = json!({
         "Version": SOFTWARE_VERSION,
         "SoftwareVersion": SOFTWARE_VERSION,
-        "CompileInfo": format!("Clover {SOFTWARE_VERSION}"),
+        "CompileInfo": compiled(look),
         "ClusterId": core.cluster.cluster_id,
         "BlockPoolId": &*core.cluster.block_pool,
         "UpgradeFinalized": level == base::Level::NEWEST,
         "RollingUpgradeStatus": null,
-        "Safemode": look.safe_mode().unwrap_or_default(),
+        "Safemode": look.safe_mode().map(|why| format!("Safe mode is ON. {why}")).unwrap_or_default(),
         "Threads": look.process().threads,
-        "NNStartedTimeInMillis": core.env.clock.timestamp().ms.saturating_sub(core.moment().ms_since(partition.started())),
+        "NNStartedTimeInMillis": look.started_ms(),
         "Total": stats.capacity,
         "Used": stats.dfs_used,
         "Free": stats.remaining,
@@ -101,6 +101,12 @@ fn info(look: &Look<'_>) -> Value {
     merged(merged(whole, blocks), servers)
 }
 
+/// The time of the program's file, and the release, in the words that HDFS's page takes apart.
+fn compiled(look: &Look<'_>) -> String {
+    let made = jiff::Timestamp::from_millisecond(look.process().program_ms as i64).unwrap_or_default();
+    format!("{} by Clover {SOFTWARE_VERSION}", made.strftime("%Y-%m-%dT%H:%MZ"))
+}
+
 fn text(value: Value) -> Value {
     value.to_string().into()
 }
@@ -137,8 +143,9 @@ fn state(of: AdminState) -> &'static str {
 fn live(look: &Look<'_>) -> Value {
     let entries = look.servers().iter().filter(|server| server.alive).map(|server| {
         let registration = &server.registration;
+        let failures = server.volume_failures.as_deref();
         let minutes = look.core.moment().ms_since(server.last_report) / 60_000;
-        let shown = json!({
+        let mut shown = json!({
             "infoAddr": format!("{}:{}", registration.ip, registration.info_port),
             "infoSecureAddr": format!("{}:{}", registration.ip, registration.info_secure_port),
             "xferaddr": registration.transfer_address(),
@@ -158,8 +165,14 @@ fn live(look: &Look<'_>) -> Value {
             "blockPoolUsedPercent": percent(server.block_pool_used, server.capacity),
             "volfails": server.failed_volumes,
             "lastBlockReport": minutes,
-            "blockPoolUsedPercentStdDev": 0.0,
+            "blockPoolUsedPercentStdDev": deviation(&pool_shares(look, server)),
         });
+        // Hadoop tells these of a server that has lost a volume only.
+        if let Some(failures) = failures {
+            shown["failedStorageIDs"] = failures.locations.clone().into();
+            shown["lastVolumeFailureDate"] = failures.last_ms.into();
+            shown["estimatedCapacityLostTotal"] = failures.capacity_lost.into();
+        }
         (key(server), shown)
     });
     Value::Object(entries.collect::<Map<_, _>>())
@@ -182,19 +195,38 @@ fn dead(look: &Look<'_>) -> Value {
 
 /// The servers on their way out of service, with the blocks that still need them.
 fn leaving(look: &Look<'_>, which: AdminState) -> Value {
+    // Hadoop's names differ by the way out.
+    let (alone, duration) = match which {
+        AdminState::DecommissionInProgress => ("decommissionOnlyReplicas", "decommissionDuration"),
+        _ => ("maintenanceOnlyReplicas", "maintenanceDuration"),
+    };
     let entries = look.servers().iter().filter(|server| server.admin_state == which).map(|server| {
-        let shown = json!({
+        let mut shown = json!({
             "xferaddr": server.registration.transfer_address(),
             "location": &*server.rack,
             "uuid": &*server.registration.uuid,
             "underReplicatedBlocks": server.blocks_in_need,
-            "decommissionOnlyReplicas": 0,
-            "maintenanceOnlyReplicas": 0,
-            "underReplicateInOpenFiles": 0,
+            duration: look.core.moment().ms_since(server.admin_state_since),
         });
+        if let Some((without_others, of_open_files)) = needed_from(look, server) {
+            shown[alone] = without_others.into();
+            shown["underReplicateInOpenFiles"] = of_open_files.into();
+        }
         (key(server), shown)
     });
     Value::Object(entries.collect::<Map<_, _>>())
+}
+
+/// Of the blocks that need the server: those without a replica in service, and those of files that are being written. `None` if these are more than a look
+/// at a page should cost.
+fn needed_from(look: &Look<'_>, server: &DataServer) -> Option<(usize, usize)> {
+    const LOOKS_MAX: usize = 10_000;
+    let partition = &look.core.partition;
+    let tree = partition.tree();
+    let needed = partition.blocks.lock().needed_from(server.uuid(), LOOKS_MAX)?;
+    let without_others = needed.iter().filter(|(_, has_others)| !has_others).count();
+    let open = needed.iter().filter(|(file, _)| file.is_some_and(|file| tree.namespace.is_open(file)));
+    Some((without_others, open.count()))
 }
 
 /// How differently full the live servers are.
@@ -208,11 +240,23 @@ fn usage(look: &Look<'_>) -> Value {
     let (Some(least), Some(most)) = (shares.first(), shares.last()) else {
         return json!({ "min": shown(0.0), "median": shown(0.0), "max": shown(0.0), "stdDev": shown(0.0) });
     };
-    let count = shares.len() as f64;
-    let mean = shares.iter().sum::<f64>() / count;
-    let deviation = (shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / count).sqrt();
     let median = shares[shares.len() / 2];
-    json!({ "min": shown(*least), "median": shown(median), "max": shown(*most), "stdDev": shown(deviation) })
+    json!({ "min": shown(*least), "median": shown(median), "max": shown(*most), "stdDev": shown(deviation(&shares)) })
+}
+
+/// How far these numbers are from their mean.
+fn deviation(numbers: &[f64]) -> f64 {
+    let count = numbers.len().max(1) as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+/// The share of each volume that the pool has used, in percent.
+fn pool_shares(look: &Look<'_>, server: &DataServer) -> Vec<f64> {
+    let blocks = look.core.partition.blocks.lock();
+    let storages = blocks.storages(server.uuid());
+    let reports = storages.iter().map(|storage| &storage.report);
+    reports.map(|report| f64::from(percent(report.block_pool_used, report.capacity))).collect()
 }
 
 fn name_node(look: &Look<'_>) -> Value {
@@ -249,24 +293,40 @@ fn last_transition_ms(look: &Look<'_>) -> u64 {
 }
 
 fn snapshots(look: &Look<'_>) -> Value {
+    // The namespace is looked at meanwhile: more are not worth the wait of others.
+    const SHOWN_MAX: usize = 10_000;
     let partition = &look.core.partition;
     let caller = partition.service_caller();
     let tree = partition.tree();
     let context = partition.context(&caller, None);
-    let directories = snapshottable(&tree.namespace, &context).unwrap_or_default();
-    let shown = directories.iter().map(|directory| {
+    let mut directories = Vec::new();
+    let mut taken = Vec::new();
+    for directory in snapshottable(&tree.namespace, &context).unwrap_or_default() {
         let name = String::from_utf8_lossy(directory.status.name);
-        json!({
-            "path": if directory.parent.is_empty() { "/".to_owned() } else { format!("{}/{name}", directory.parent.trim_end_matches('/')) },
+        let parent = directory.parent.trim_end_matches('/');
+        let path = if directory.parent.is_empty() { "/".to_owned() } else { format!("{parent}/{name}") };
+        let of_directory = get(&tree.namespace, &context, &path).unwrap_or_default();
+        let room = SHOWN_MAX.saturating_sub(taken.len());
+        taken.extend(of_directory.iter().take(room).map(|snapshot| {
+            let name = String::from_utf8_lossy(snapshot.status.name);
+            json!({
+                "snapshotID": snapshot.id.0,
+                "snapshotDirectory": format!("{}/.snapshot/{name}", path.trim_end_matches('/')),
+                "modificationTime": snapshot.status.modified.ms,
+                "status": "ACTIVE",
+            })
+        }));
+        directories.push(json!({
+            "path": path,
             "snapshotNumber": directory.snapshots,
             "snapshotQuota": directory.quota,
             "modificationTime": directory.status.modified.ms,
             "permission": octal_as_decimal(directory.status.permission.into()),
             "owner": directory.status.owner,
             "group": directory.status.group,
-        })
-    });
-    json!({ "SnapshottableDirectories": shown.collect::<Vec<_>>(), "Snapshots": [] })
+        }));
+    }
+    json!({ "SnapshottableDirectories": directories, "Snapshots": taken })
 }
 
 /// Hadoop shows the rights 0o755 as the number 755.

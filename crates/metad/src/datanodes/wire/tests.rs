@@ -41,6 +41,7 @@ prop_compose! {
         let server = DataServer {
             admin_state: AdminState::DecommissionInProgress,
             blocks_in_need: 0,
+            admin_state_since: Moment::default(),
             registration: Arc::new(registration),
             rack: text(4),
             alive: true,
@@ -57,6 +58,7 @@ prop_compose! {
             xceivers,
             transfers_in_progress: 0,
             failed_volumes: 0,
+            volume_failures: None,
         };
         Location { server: Arc::new(server), storage: text(5), storage_type: types[kind] }
     }
