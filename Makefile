@@ -163,14 +163,17 @@ contract-slice: setup-test
 	$(CARGO) build --locked --package clover --package clover-bench
 	tests/contract/run --clover $(BUILD)/debug/clover --slice --part contract --part shell --part blocks $(CONTRACT)
 
-# The web console in a headless Chromium: a group of three members, small screens, and pictures in target/web.
+# The web console in a headless Chromium: a group of three members, small screens, and pictures in target/web. Then Hadoop's own pages, on Clover and on a
+# real Hadoop.
 web: build setup-test
 	python3 -B tests/web/run --clover $(BUILD)/release/clover --screenshots target/web $(WEB)
+	python3 -B tests/web/hadoop_pages --clover $(BUILD)/release/clover
 
 # The same on one metadata server, as CI runs it.
 web-slice: setup-test
 	$(CARGO) build --locked --package clover
 	python3 -B tests/web/run --clover $(BUILD)/debug/clover --slice $(WEB)
+	python3 -B tests/web/hadoop_pages --clover $(BUILD)/debug/clover --slice
 
 # WebHDFS: Hadoop's own tests over webhdfs://, then curl and Python's clients, and requests that no honest client sends; with redirects and without.
 webhdfs: build setup-test
