@@ -4,7 +4,7 @@
 use crate::{
     construction::Construction,
     map::BlockMap,
-    pending::Sender,
+    pending::{Sender, Writer},
     record::Record,
     words::{BlockState, CorruptReason, Location, ReplicaState, ReportedReplica, UcReplica},
 };
@@ -137,19 +137,23 @@ impl BlockMap {
                 self.arena.places(slot).iter().map(|place| self.storages.get(place).server).collect();
             let targets =
                 construction.targets.into_iter().filter(|place| self.storages.get(*place).is_present());
-            let servers = targets.map(|place| self.storages.get(place).server);
-            let awaited: Vec<u32> = servers.filter(|server| !held.contains(server)).collect();
+            let writers = targets.map(|place| Writer { server: self.storages.get(place).server, place });
+            let awaited: Vec<Writer> = writers.filter(|writer| !held.contains(&writer.server)).collect();
             let deadline = now.plus_ms(self.config.pending_timeout_ms);
             match is_of_client {
                 _ if !self.commanding => {}
                 true => self.redundancy.pending.add_writers(id, awaited, deadline),
-                false => self.redundancy.pending.add(id, awaited, Sender::Others, deadline),
+                false => {
+                    let servers = awaited.iter().map(|writer| writer.server);
+                    self.redundancy.pending.add(id, servers, Sender::Others, deadline);
+                }
             }
         }
         self.evaluate(slot);
     }
 
-    /// A block is written again (append, truncate, recovery). Without `targets` the pipeline is where its replicas are.
+    /// A block is written again (append, truncate, recovery). Without `targets` the pipeline is where its replicas are: also those of the client's last
+    /// pipeline that were not reported yet.
     pub fn reopen(&mut self, block: Block, targets: &[Location]) {
         let Some(slot) = self.arena.find(block.id) else { return };
         self.note_allocated(block.id, block.generation_stamp);
@@ -164,9 +168,10 @@ impl BlockMap {
         places.retain(|place| self.storages.get(*place).is_present());
         self.prefer_readable(&mut places);
         let given = self.places_of(targets);
+        let unreported = self.unreported_writers(slot);
         let construction = self.constructions.entry(block.id);
         construction.is_of_client = !given.is_empty();
-        construction.targets = if given.is_empty() { places.clone() } else { given };
+        construction.targets = if given.is_empty() { [&places[..], &unreported].concat() } else { given };
         construction.length_before = Some(old.length());
         for place in places {
             let reported = ReportedReplica { block: old.block(), state: ReplicaState::Finalized };
@@ -181,6 +186,16 @@ impl BlockMap {
         self.evaluate(slot);
         self.take_postponed(block.id, self.latest);
         self.call_back(slot);
+    }
+
+    /// The storages of a client's last pipeline whose finished replicas are awaited.
+    fn unreported_writers(&self, slot: u32) -> Vec<u32> {
+        let writers = self.redundancy.pending.writers(self.arena.record(slot).id()).iter();
+        let is_there = |writer: &&Writer| {
+            let storage = self.storages.get(writer.place);
+            storage.is_present() && storage.server == writer.server
+        };
+        writers.filter(is_there).map(|writer| writer.place).collect()
     }
 
     /// The writer goes on through another pipeline, under a newer stamp.

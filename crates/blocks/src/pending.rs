@@ -7,10 +7,17 @@ use std::collections::BTreeMap;
 struct Awaited {
     /// Indices of servers. The replica may end on another storage of the server than was chosen.
     servers: Vec<u32>,
-    /// The servers of these that were in the pipeline with which a client has finished the block.
-    writers: Vec<u32>,
+    /// Those of the pipeline with which a client has finished the block.
+    writers: Vec<Writer>,
     sender: Sender,
     deadline: Moment,
+}
+
+/// A server of a client's pipeline, and the storage that was chosen there; indices of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writer {
+    pub server: u32,
+    pub place: u32,
 }
 
 /// The server that sends replicas of a block which are under way.
@@ -64,11 +71,16 @@ impl Pending {
 
     /// Awaits the rest of a finished block's pipeline. Replicas that it reports now are those that the client has
     /// written.
-    pub fn add_writers(&mut self, id: BlockId, servers: Vec<u32>, deadline: Moment) {
-        self.add(id, servers.iter().copied(), Sender::Others, deadline);
+    pub fn add_writers(&mut self, id: BlockId, writers: Vec<Writer>, deadline: Moment) {
+        self.add(id, writers.iter().map(|writer| writer.server), Sender::Others, deadline);
         if let Some(awaited) = self.blocks.get_mut(&id) {
-            awaited.writers = servers;
+            awaited.writers = writers;
         }
+    }
+
+    /// Those whose replicas are awaited from a client's pipeline.
+    pub fn writers(&self, id: BlockId) -> &[Writer] {
+        self.blocks.get(&id).map_or(&[], |awaited| &awaited.writers)
     }
 
     pub fn servers(&self, id: BlockId) -> &[u32] {
@@ -78,9 +90,9 @@ impl Pending {
     /// True if it was awaited from the pipeline of a client.
     pub fn arrived(&mut self, id: BlockId, server: u32) -> bool {
         let Some(awaited) = self.blocks.get_mut(&id) else { return false };
-        let was_writer = awaited.writers.contains(&server);
+        let was_writer = awaited.writers.iter().any(|writer| writer.server == server);
         awaited.servers.retain(|held| *held != server);
-        awaited.writers.retain(|held| *held != server);
+        awaited.writers.retain(|writer| writer.server != server);
         if awaited.servers.is_empty() {
             self.blocks.remove(&id);
         }

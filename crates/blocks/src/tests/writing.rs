@@ -207,6 +207,52 @@ fn an_appended_block_is_written_where_it_is() {
     assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1);
 }
 
+/// A file is closed as soon as one server has reported its last block. A writer that goes on at once must not be sent to the others for a copy: they
+/// have the block, and refuse it.
+#[test]
+fn an_append_right_after_the_close_goes_through_the_whole_pipeline() {
+    let mut cluster = Cluster::with_servers(config(), 4);
+    let targets: Vec<_> = [1, 2, 3].map(|server| cluster.place(server)).into();
+    cluster.map.add_block(block(1, 0), InodeId(1), 3, BlockState::UnderConstruction, &targets, cluster.now);
+    cluster.tell(1, &[received(block(1, 50))]);
+    cluster.map.commit(block(1, 50), cluster.now);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().live, 1, "the file can be closed");
+    cluster.map.reopen(block(1, 50), &[]);
+    cluster.check();
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    assert_eq!(
+        cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 50)),
+        1,
+        "only one has told of it"
+    );
+    // The second tells of it late, and the third has died meanwhile.
+    cluster.tell(2, &[received(block(1, 50))]);
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 50)), 2);
+    cluster.pass(40_000, &[1, 2, 4]);
+    assert_eq!(cluster.holders(1), [1, 2]);
+    cluster.map.commit(block(1, 50), cluster.now);
+    cluster.check();
+    assert_eq!(transfers(&cluster.pass(2_000, &[1, 2, 4])).len(), 1, "the third replica is made anew");
+}
+
+/// A truncation right after the close has all servers of the pipeline take part.
+#[test]
+fn a_truncation_right_after_the_close_takes_the_whole_pipeline_along() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    let targets: Vec<_> = [1, 2, 3].map(|server| cluster.place(server)).into();
+    cluster.map.add_block(block(1, 0), InodeId(1), 3, BlockState::UnderConstruction, &targets, cluster.now);
+    cluster.tell(1, &[received(block(1, 50))]);
+    cluster.map.commit(block(1, 50), cluster.now);
+    cluster.map.reopen(block(1, 20), &[]);
+    assert!(cluster.map.recover(BlockId(1), GenerationStamp(1002), Some(20), None));
+    let commands = cluster.pass(1_000, &[1, 2, 3]);
+    let told = commands.iter().find_map(|(_, command)| match command {
+        Command::Recover(orders) => Some(orders[0].places.len()),
+        _ => None,
+    });
+    assert_eq!(told, Some(3), "{commands:?}");
+}
+
 /// Clients that append without asking for a new stamp: only the length tells what was there before.
 #[test]
 fn an_appended_block_may_keep_its_stamp() {
