@@ -181,10 +181,23 @@ fn spawn(directory: &Path, words: &[&str]) -> Option<(Child, String, Said)> {
     Some((process, uri, said))
 }
 
-/// Sends a signal, as `-STOP`.
+/// Sends a signal, as `-STOP`. A process that is to stop has stopped when this returns: on a busy machine it may answer for a while before.
 pub fn signal(process: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &process.id().to_string()]).status().unwrap();
     assert!(sent.success());
+    while name == "-STOP" && !is_stopped(process.id()) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Whether all threads of a process stand still, by the letter behind the name in their files `stat`.
+fn is_stopped(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.map(|thread| thread.unwrap().path().join("stat")).all(|file| {
+        // A thread that has ended meanwhile stands still too.
+        let stat = std::fs::read_to_string(file).unwrap_or_default();
+        stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.trim_start().starts_with('T'))
+    })
 }
 
 /// The program, in a directory and without the settings of whoever runs the test.
