@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 use askama::Template;
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
 
@@ -120,18 +120,7 @@ pub fn elsewhere(address: &str) -> Response {
 
 /// The headers of all answers of the console.
 pub fn guard(headers: &mut HeaderMap) {
-    let always = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    ];
-    for (name, value) in always {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    web::guard::guard(headers, POLICY);
 }
 
 #[cfg(test)]

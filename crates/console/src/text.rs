@@ -1,19 +1,10 @@
 //! Numbers and times as people read them.
 
 use jiff::Timestamp;
+pub use web::amounts::{duration, size};
 
 /// The sign for a fact that is not known.
 pub const UNKNOWN: &str = "–";
-
-/// Binary units, two digits: `1.50 GiB`.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let power = (bytes.ilog2() / 10).min(UNITS.len() as u32);
-    format!("{:.2} {}", bytes as f64 / 1024f64.powi(power as i32), UNITS[power as usize - 1])
-}
 
 /// A number with thin spaces between thousands.
 pub fn count(number: u64) -> String {
@@ -26,17 +17,6 @@ pub fn count(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// A minute as `60 s`, an hour as `60 min`.
-pub fn duration(ms: u64) -> String {
-    match ms / 1_000 {
-        0 if ms > 0 => format!("{ms} ms"),
-        seconds @ 0..600 => format!("{seconds} s"),
-        seconds @ 600..36_000 => format!("{} min", seconds / 60),
-        seconds @ 36_000..864_000 => format!("{} h", seconds / 3_600),
-        seconds => format!("{} days", seconds / 86_400),
-    }
 }
 
 /// A duration of a call: `85 µs`, `1.25 ms`.

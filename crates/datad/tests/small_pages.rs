@@ -11,7 +11,6 @@ mod prom_record;
 use datad::DataServer;
 use monitors::questions;
 use played::{Metadata, POOL, http, serve, start, store_block};
-use std::sync::Arc;
 
 /// Metrics of Hadoop that are left out whole, by how their names begin, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -32,14 +31,14 @@ const SINGLE: [&str; 1] = [
     "org_apache_hadoop_hdfs_server_datanode_fsdataset_impl_fs_dataset_impl_last_directory_scanner_finish_time",
 ];
 
-/// A server that a played metadata server has registered, with one block.
-async fn registered(root: &std::path::Path) -> (DataServer, Arc<Metadata>) {
+/// A server with one block, and the played metadata server that has registered it.
+async fn registered(root: &std::path::Path) -> (DataServer, rpc::Server) {
     let metadata = Metadata::new("CID-one");
     let rpc = serve(&metadata, "127.0.0.1:0");
     let server = start(root, &[&rpc]).await;
     server.wait_registered().await.unwrap();
     store_block(&server, POOL, 1);
-    (server, metadata)
+    (server, rpc)
 }
 
 fn body(answer: &str) -> &str {
@@ -49,7 +48,7 @@ fn body(answer: &str) -> &str {
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_have_hadoops_names_types_and_labels() {
     let root = tempfile::tempdir().unwrap();
-    let (server, _metadata) = registered(root.path()).await;
+    let (server, _rpc) = registered(root.path()).await;
     let answer = http(&server, "/prom").await;
     let lacking = prom_record::lacking(body(&answer), "DataNode");
     let lacking: Vec<_> = lacking
@@ -67,7 +66,7 @@ async fn metrics_have_hadoops_names_types_and_labels() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_find_each_attribute_that_they_read() {
     let root = tempfile::tempdir().unwrap();
-    let (server, _metadata) = registered(root.path()).await;
+    let (server, _rpc) = registered(root.path()).await;
     let asked = questions("DataNode");
     assert!(asked.len() > 5);
     for question in asked {
@@ -79,7 +78,7 @@ async fn tools_find_each_attribute_that_they_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn threads_are_shown_and_pages_of_a_name_node_are_not_here() {
     let root = tempfile::tempdir().unwrap();
-    let (server, _metadata) = registered(root.path()).await;
+    let (server, _rpc) = registered(root.path()).await;
     let threads = http(&server, "/stacks").await;
     assert!(threads.contains(" active threads\nThread "), "{threads}");
     for page in ["/isActive", "/topology", "/startupProgress"] {
@@ -91,12 +90,7 @@ async fn threads_are_shown_and_pages_of_a_name_node_are_not_here() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_page_names_the_server_and_its_volumes_and_old_addresses_lead_there() {
     let root = tempfile::tempdir().unwrap();
-    let metadata = Metadata::new("CID-one");
-    // It is there all the time, as the page tells.
-    let rpc = serve(&metadata, "127.0.0.1:0");
-    let server = start(root.path(), &[&rpc]).await;
-    server.wait_registered().await.unwrap();
-    store_block(&server, POOL, 1);
+    let (server, rpc) = registered(root.path()).await;
     let page = http(&server, "/").await;
     let (head, text) = page.split_once("\r\n\r\n").unwrap();
     let head = head.to_lowercase();

@@ -2,7 +2,7 @@
 //!
 //! An event has paths, and only the tree right before an edit has them: nothing can make the events later, out of the journal. To make them always
 //! would cost every edit something, so they are made from the first question on, and for [`KEPT_MS`] after the last one. The active tells the other
-//! members, so that whichever takes over has them as well.
+//! members, so that the member that takes over has them as well.
 
 use base::Moment;
 use env::{Disk, OpenMode};

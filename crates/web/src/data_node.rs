@@ -1,14 +1,17 @@
 //! The page of a data server at `/`: who it is, its volumes, and where its other pages are.
 //!
-//! Hadoop has such a page at `/datanode.html`, so that address leads here, as those of a NameNode's pages do: whoever has noted a wrong port sees
-//! what is there.
+//! Hadoop's data servers have such a page at `/datanode.html`, so that address leads here. The addresses of a NameNode's pages lead here too: a
+//! person who has noted the port of a data server for that of a metadata server sees which server this is.
 
-use crate::settings::escaped;
+use crate::{
+    amounts::{duration, size},
+    guard::guard,
+    settings::escaped,
+};
 use axum::{
     Router,
     extract::State,
-    http::{HeaderName, HeaderValue, header},
-    response::{IntoResponse, Redirect},
+    response::{Html, IntoResponse, Redirect, Response},
     routing::get,
 };
 use std::{fmt::Write, sync::Arc};
@@ -75,17 +78,11 @@ async fn to_page() -> Redirect {
     Redirect::to("/")
 }
 
-async fn show(State(source): State<DataNodeSource>) -> impl IntoResponse {
+async fn show(State(source): State<DataNodeSource>) -> Response {
     let facts = tokio::task::spawn_blocking(move || source()).await.unwrap_or_default();
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (headers.map(|(name, value)| (name, HeaderValue::from_static(value))), html(&facts))
+    let mut response = Html(html(&facts)).into_response();
+    guard(response.headers_mut(), POLICY);
+    response
 }
 
 fn html(facts: &DataNode) -> String {
@@ -100,7 +97,7 @@ fn html(facts: &DataNode) -> String {
     );
     page += "<h2>Volumes</h2>\n<div><table><thead><tr><th>Directory</th><th>Type</th><th>Replicas</th><th>Used</th><th>Free</th><th>Capacity</th></tr></thead><tbody>\n";
     for volume in &facts.volumes {
-        let [used, free, capacity] = [volume.used_bytes, volume.free_bytes, volume.capacity_bytes].map(bytes);
+        let [used, free, capacity] = [volume.used_bytes, volume.free_bytes, volume.capacity_bytes].map(size);
         let _ = writeln!(
             page,
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{used}</td><td>{free}</td><td>{capacity}</td></tr>",
@@ -125,27 +122,6 @@ fn html(facts: &DataNode) -> String {
     page
 }
 
-fn bytes(count: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut amount = count as f64;
-    for unit in units {
-        if amount < 1024.0 || unit == "EiB" {
-            return if unit == "B" { format!("{count} B") } else { format!("{amount:.1} {unit}") };
-        }
-        amount /= 1024.0;
-    }
-    unreachable!("the last unit takes all")
-}
-
-fn duration(ms: u64) -> String {
-    let minutes = ms / 60_000;
-    match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
-        (0, 0, minutes) => format!("{minutes} min"),
-        (0, hours, minutes) => format!("{hours} h {minutes} min"),
-        (days, hours, _) => format!("{days} d {hours} h"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,14 +141,5 @@ mod tests {
         let page = html(&facts);
         assert!(!page.contains("<img"), "{page}");
         assert_eq!(page.matches("&lt;img").count(), 8, "{page}");
-    }
-
-    #[test]
-    fn amounts_are_short() {
-        assert_eq!(
-            [0, 1_023, 1_024, 1_536 << 20, u64::MAX].map(bytes),
-            ["0 B", "1023 B", "1.0 KiB", "1.5 GiB", "16.0 EiB"]
-        );
-        assert_eq!([59_000, 3_660_000, 90_000_000].map(duration), ["0 min", "1 h 1 min", "1 d 1 h"]);
     }
 }

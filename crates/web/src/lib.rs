@@ -4,11 +4,13 @@
 //! Pages see snapshots and closures that they are given, never live state: this crate knows neither the
 //! namespace nor the block map. Start with [`server::Web`].
 
+pub mod amounts;
 pub mod body;
 mod connection;
 pub mod data_node;
 mod exposition;
 mod facts;
+pub mod guard;
 mod health;
 pub mod hosts;
 pub mod image_transfer;

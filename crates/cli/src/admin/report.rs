@@ -15,6 +15,7 @@ use proto::clover::admin::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process::ExitCode, time::Duration};
+pub use web::amounts::size;
 
 /// Orders for data servers are told from memory.
 const ORDERS_PATIENCE: Duration = Duration::from_secs(5);
@@ -249,17 +250,6 @@ fn server_json(facts: &Facts, server: &DataServer) -> Value {
         "last_contact": server.last_contact_ms,
         "last_block_report": server.last_block_report_ms,
     })
-}
-
-/// Binary units, two digits: `1.50 GiB`.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let power = (bytes.ilog2() / 10).min(UNITS.len() as u32);
-    let unit = UNITS[power as usize - 1];
-    format!("{:.2} {unit}", bytes as f64 / 1024f64.powi(power as i32))
 }
 
 fn as_text(facts: &Facts) -> String {
