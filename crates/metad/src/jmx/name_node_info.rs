@@ -305,8 +305,11 @@ fn snapshots(look: &Look<'_>) -> Value {
         let name = String::from_utf8_lossy(directory.status.name);
         let parent = directory.parent.trim_end_matches('/');
         let path = if directory.parent.is_empty() { "/".to_owned() } else { format!("{parent}/{name}") };
-        let of_directory = get(&tree.namespace, &context, &path).unwrap_or_default();
         let room = SHOWN_MAX.saturating_sub(taken.len());
+        let of_directory = match room {
+            0 => Vec::new(),
+            _ => get(&tree.namespace, &context, &path).unwrap_or_default(),
+        };
         taken.extend(of_directory.iter().take(room).map(|snapshot| {
             let name = String::from_utf8_lossy(snapshot.status.name);
             json!({
