@@ -15,12 +15,12 @@ use gateway::servers::Servers;
 use parking_lot::Mutex;
 use proto::clover::admin::GetGroupResponseProto;
 use std::{fmt, io, sync::Arc, time::Duration};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
-use web::{Facts, LogSource, origin::Origins, settings::SettingsSource};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use web::{Facts, Limit, LogSource, Permit, Standing, origin::Origins, settings::SettingsSource};
 
 /// Pages that are made at once. A page of a directory takes 200 KiB or so while it is made.
 const PAGES_MAX: usize = 16;
-/// How long a page waits for another one to be made.
+/// How long a page waits for another one to be made, and a file for another one.
 const PLACE_WAIT: Duration = Duration::from_secs(5);
 /// The user in whose name pages ask as long as no user has signed in; Hadoop's name.
 pub use gateway::identity::DEFAULT_USER as STRANGER;
@@ -68,8 +68,8 @@ pub struct Shared {
     pub sessions: Sessions,
     pages: Semaphore,
     /// The places of files that are sent, to strangers as well, and of those that users send here.
-    pub downloads: Arc<Semaphore>,
-    pub uploads: Arc<Semaphore>,
+    pub downloads: Limit,
+    pub uploads: Limit,
     /// The places of pages that ask for sums of directories.
     pub sums: Arc<Semaphore>,
     hand_over: Mutex<Option<HandOver>>,
@@ -163,14 +163,13 @@ impl Asked {
     ///
     /// # Errors
     /// All are taken, and none becomes free soon.
-    pub async fn place(&self, kind: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
-        match tokio::time::timeout(PLACE_WAIT, kind.clone().acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(Refusal::busy(format!(
+    pub async fn place(&self, kind: &Limit, standing: &Standing) -> Result<Permit, Refusal> {
+        kind.take(standing).await.ok_or_else(|| {
+            Refusal::busy(format!(
                 "{} files are under way here already, which are as many as there may be.",
-                self.shared.config.transfers_max
-            ))),
-        }
+                kind.count_max()
+            ))
+        })
     }
 }
 
@@ -184,8 +183,8 @@ impl Shared {
             history: History::default(),
             sessions: Sessions::new(text::now_ms()),
             pages: Semaphore::new(PAGES_MAX),
-            downloads: Arc::new(Semaphore::new(config.transfers_max)),
-            uploads: Arc::new(Semaphore::new(config.transfers_max)),
+            downloads: Limit::new(config.transfers_max, PLACE_WAIT),
+            uploads: Limit::new(config.transfers_max, PLACE_WAIT),
             sums: Arc::new(Semaphore::new(SUMS_AT_ONCE)),
             hand_over: Mutex::default(),
             config,

@@ -3,7 +3,7 @@
 use crate::{
     change,
     error::{Refusal, Result},
-    fsck::{page as fsck_page, places::Places},
+    fsck::{self, page as fsck_page},
     identity::Identity,
     json, listing,
     operation::{Operation, Question, Transfer},
@@ -24,15 +24,12 @@ use axum::{
 };
 use client::Location;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::{
-    runtime::Runtime,
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
-use web::{Pages, Peer, origin::Origin};
+use tokio::runtime::Runtime;
+use web::{Limit, Pages, Peer, Permit, Standing, origin::Origin};
 
 /// Threads of a gateway. They wait for others most of the time.
 const THREADS: usize = 2;
-/// How long a transfer waits for another one to end.
+/// How long a transfer, or a check of the file system, waits for another one to end.
 const PLACE_WAIT: Duration = Duration::from_secs(10);
 /// Clients' modes are taken as they are: they have their own umask.
 const NO_UMASK: &str = "000";
@@ -61,9 +58,10 @@ impl Gateway {
             .build()?;
         let location = servers.first().cloned().map(|authority| Location { authority, servers });
         let servers = Servers::new(location, NO_UMASK).map_err(io::Error::other)?;
-        let places = Arc::new(Semaphore::new(config.transfers_max));
+        let transfers = Limit::new(config.transfers_max, PLACE_WAIT);
         let connections_max = config.connections_max;
-        let shared = Arc::new(Shared { config, servers, checks: Places::default(), places });
+        let checks = Limit::new(fsck::CHECKS_MAX, PLACE_WAIT);
+        let shared = Arc::new(Shared { config, servers, checks, transfers });
         Ok(Self { shared, connections_max, runtime: Some(runtime) })
     }
 
@@ -100,6 +98,7 @@ struct Asked {
     path: String,
     identity: Identity,
     client: SocketAddr,
+    standing: Standing,
     /// The host that the client has called, as it stands in `Host`.
     host: Option<String>,
 }
@@ -107,11 +106,12 @@ struct Asked {
 async fn handle(
     State(shared): State<Arc<Shared>>,
     Extension(Peer(client)): Extension<Peer>,
+    Extension(standing): Extension<Standing>,
     request: Request,
 ) -> Response {
     let origin = shared.config.origins.judge(request.headers());
     let (parts, body) = request.into_parts();
-    let answer = match Asked::of(&parts, client) {
+    let answer = match Asked::of(&parts, client, standing) {
         Ok((asked, operation)) => shared.answer(asked, operation, body, &origin).await,
         Err(refusal) => Err(refusal),
     };
@@ -123,13 +123,13 @@ async fn handle(
 }
 
 impl Asked {
-    fn of(parts: &Parts, client: SocketAddr) -> Result<(Self, Operation)> {
+    fn of(parts: &Parts, client: SocketAddr, standing: Standing) -> Result<(Self, Operation)> {
         let path = path::decode(parts.uri.path())?;
         let parameters = Parameters::parse(parts.uri.query().unwrap_or_default())?;
         let operation = Operation::parse(&parts.method, &parameters)?;
         let identity = Identity::of(&parameters)?;
         let host = host(&parts.headers)?;
-        Ok((Self { parameters, path, identity, client, host }, operation))
+        Ok((Self { parameters, path, identity, client, standing, host }, operation))
     }
 }
 
@@ -255,7 +255,7 @@ impl Shared {
         body: Body,
         location: &Location,
     ) -> Result<Response> {
-        let place = self.place().await?;
+        let place = self.place(&asked.standing).await?;
         let user = &asked.identity.effective;
         let shared = self.servers.shared(location, user);
         // A file that is written has a lease that no other request of the user renews.
@@ -263,14 +263,13 @@ impl Shared {
         transfer::carry_out(fs, asked.path, transfer, body, place).await
     }
 
-    async fn place(&self) -> Result<OwnedSemaphorePermit> {
-        match tokio::time::timeout(PLACE_WAIT, self.places.clone().acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(Refusal::busy(format!(
+    async fn place(&self, standing: &Standing) -> Result<Permit> {
+        self.transfers.take(standing).await.ok_or_else(|| {
+            Refusal::busy(format!(
                 "{} files are being read and written here, which are as many as there may be; try again",
-                self.config.transfers_max
-            ))),
-        }
+                self.transfers.count_max()
+            ))
+        })
     }
 }
 

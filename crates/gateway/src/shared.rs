@@ -1,11 +1,10 @@
 //! The parts of a gateway that all its requests use.
 
-use crate::{error::Result, fsck::places::Places, identity::Identity, servers::Servers};
+use crate::{error::Result, identity::Identity, servers::Servers};
 use base::Proxies;
 use client::Location;
 use std::{net::SocketAddr, sync::Arc};
-use tokio::sync::Semaphore;
-use web::origin::Origins;
+use web::{Limit, origin::Origins};
 
 /// The kind of server in whose process the gateway runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +33,10 @@ pub struct Config {
 pub struct Shared {
     pub config: Config,
     pub servers: Servers,
-    /// The places of checks of the file system.
-    pub checks: Places,
-    /// The places of files that are read or written.
-    pub places: Arc<Semaphore>,
+    /// Checks of the file system.
+    pub checks: Limit,
+    /// Files that are read or written.
+    pub transfers: Limit,
 }
 
 impl Shared {

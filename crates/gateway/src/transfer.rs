@@ -14,7 +14,7 @@ use axum::{
 use bytes::Bytes;
 use client::{CreateOptions, FileReader, FileSystem, FileWriter};
 use proto::hdfs::ChecksumTypeProto;
-use tokio::sync::OwnedSemaphorePermit;
+use web::Permit;
 
 /// The most that is taken from a reader at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub async fn carry_out(
     path: String,
     transfer: Transfer,
     body: Body,
-    place: OwnedSemaphorePermit,
+    place: Permit,
 ) -> Result<Response> {
     match transfer {
         Transfer::Open { offset, length } => open(fs, path, offset, length, place).await,
@@ -65,7 +65,7 @@ async fn open(
     path: String,
     offset: u64,
     length: Option<u64>,
-    place: OwnedSemaphorePermit,
+    place: Permit,
 ) -> Result<Response> {
     let mut reader = fs.open(&path).await?;
     if offset > reader.length() {
@@ -154,7 +154,7 @@ fn options(create: Create) -> CreateOptions {
 /// everything and does not wait for the answer has its file all the same.
 async fn write(
     mut body: Body,
-    place: OwnedSemaphorePermit,
+    place: Permit,
     file: impl Future<Output = client::Result<FileWriter>> + Send + 'static,
 ) -> Result<()> {
     let writing = tokio::spawn(async move {

@@ -1,18 +1,18 @@
 //! The connections of a server: how many there may be, and what one of them may cost.
 
-use crate::places::{Patience, Place, Places};
+use crate::{
+    pace::{Arriving, Leaving},
+    places::{Place, Places},
+    standing::Standing,
+};
 use axum::{
     Extension, Router,
-    body::{Body, HttpBody},
     extract::{Request, State},
     http::StatusCode,
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use hyper::{
-    body::{Bytes, Frame, SizeHint},
-    server::conn::http1,
-};
+use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -22,7 +22,6 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -54,13 +53,13 @@ pub struct Peer(pub SocketAddr);
 
 /// Accepts connections for ever; they end when this future is dropped.
 pub(crate) async fn serve(listener: TcpListener, router: Router, count_max: usize) {
-    let (places, mut patience) = (Places::new(count_max), Patience::default());
+    let mut places = Places::new(count_max);
     let mut tasks = JoinSet::new();
-    for number in 0.. {
+    loop {
         let (stream, from) = accept(&listener).await;
-        let place = places.take(number, &mut patience).await;
+        let place = places.take().await;
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(serve_one(stream, from, Arc::new(place), router.clone()));
+        tasks.spawn(serve_one(stream, from, place, router.clone()));
     }
 }
 
@@ -81,10 +80,10 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-async fn serve_one(stream: TcpStream, from: SocketAddr, place: Arc<Place>, router: Router) {
-    let router = router.layer(Extension(Peer(from)));
+async fn serve_one(stream: TcpStream, from: SocketAddr, place: Place, router: Router) {
+    let router = router.layer(Extension(Peer(from))).layer(Extension(place.standing.clone()));
     // The last layer is the first to see a request.
-    let router = router.layer(middleware::from_fn_with_state(place.clone(), answer));
+    let router = router.layer(middleware::from_fn_with_state(place.standing.clone(), answer));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_DEADLINE)
@@ -97,52 +96,19 @@ async fn serve_one(stream: TcpStream, from: SocketAddr, place: Arc<Place>, route
                 tracing::debug!(%from, %error, "an HTTP connection ended");
             }
         }
-        () = place.until_cut() => tracing::debug!(%from, "an HTTP connection without a request gave its place up"),
+        () = place.standing.until_told() => {
+            tracing::debug!(%from, "an HTTP connection that made others wait gave its place up");
+        }
     }
 }
 
-/// While a request is answered, its connection keeps its place.
-async fn answer(State(place): State<Arc<Place>>, request: Request, next: Next) -> Response {
-    if !place.begin() {
+/// While a request is answered, its connection keeps its place, unless the server waits for the client.
+async fn answer(State(standing): State<Standing>, request: Request, next: Next) -> Response {
+    if !standing.begin() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let answering = Answering(place);
-    next.run(request).await.map(|body| Body::new(Answer { body, _answering: answering }))
-}
-
-/// A request is being answered until this is dropped.
-struct Answering(Arc<Place>);
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        self.0.rest();
-    }
-}
-
-/// The body of an answer. It is dropped when all of it has gone.
-struct Answer {
-    body: Body,
-    _answering: Answering,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    let answer = next.run(request.map(|body| Arriving::wrap(body, &standing))).await;
+    answer.map(|body| Leaving::wrap(body, &standing))
 }
 
 fn is_of_one_connection(error: &io::Error) -> bool {

@@ -1,103 +1,98 @@
 //! The places of a server's connections, and which connection gives its own up when others wait.
 
+use crate::standing::{Resting, Standing};
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep_until, timeout},
 };
 
-/// While others wait for a place, a connection may be without a whole request for so long. A client that sends a byte now and then would otherwise
-/// keep a place for as long as it likes.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Patience is halved each time that a connection has to give its place up, down to this: then a flood of such clients is passed quickly.
-const PATIENCE_LEAST: Duration = Duration::from_millis(50);
+/// While others wait for a place, a connection may make the server wait for so long. A client that sends a byte now and then, or takes one, would
+/// otherwise keep a place for as long as it likes.
+const PATIENCE: Patience = Patience::new(Duration::from_secs(2), Duration::from_millis(50));
+/// A connection that was told to end is given so long, before another one is told.
+const END_MAX: Duration = Duration::from_secs(2);
 
-/// The connections of a server that have a place and no request: the time since when, and a number that tells two of the same moment apart.
-type Resting = BTreeMap<(Instant, u64), Arc<Notify>>;
+/// How long clients are waited for at present, while others wait for a place. It is halved each time that one of them has to give its place up: then a
+/// flood of such clients is passed quickly.
+pub(crate) struct Patience {
+    pub now: Duration,
+    most: Duration,
+    least: Duration,
+}
+
+impl Patience {
+    pub const fn new(most: Duration, least: Duration) -> Self {
+        Self { now: most, most, least }
+    }
+
+    pub fn shrink(&mut self) {
+        self.now = (self.now / 2).max(self.least);
+    }
+
+    pub fn grow(&mut self) {
+        self.now = (self.now * 2).min(self.most);
+    }
+}
 
 /// The places that there are.
 pub(crate) struct Places {
     free: Arc<Semaphore>,
-    resting: Mutex<Resting>,
-}
-
-/// How long the server waits at present for connections without a request, while others wait for a place.
-pub(crate) struct Patience(Duration);
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self(PATIENCE)
-    }
-}
-
-impl Patience {
-    fn shrink(&mut self) {
-        self.0 = (self.0 / 2).max(PATIENCE_LEAST);
-    }
-
-    fn grow(&mut self) {
-        self.0 = (self.0 * 2).min(PATIENCE);
-    }
+    resting: Arc<Mutex<Resting>>,
+    patience: Patience,
+    /// The number of the next connection.
+    next: u64,
 }
 
 /// One connection's place. It is free again when this is dropped.
 pub(crate) struct Place {
-    places: Arc<Places>,
-    number: u64,
-    /// Since when the connection has had no request. `None`: a request is being answered.
-    rests_since: Mutex<Option<Instant>>,
-    cut: Arc<Notify>,
+    pub standing: Standing,
     _permit: OwnedSemaphorePermit,
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.standing.end();
+    }
+}
+
 impl Places {
-    pub fn new(count_max: usize) -> Arc<Self> {
-        Arc::new(Self { free: Arc::new(Semaphore::new(count_max)), resting: Mutex::default() })
+    pub fn new(count_max: usize) -> Self {
+        let free = Arc::new(Semaphore::new(count_max));
+        Self { free, resting: Arc::default(), patience: PATIENCE, next: 0 }
     }
 
-    /// Waits for a place. If all are taken, the connection that has had no request for the longest time gives its own up, once the patience for it is
-    /// at an end. `number`: that of the new connection.
-    pub async fn take(self: &Arc<Self>, number: u64, patience: &mut Patience) -> Place {
+    /// Waits for a place for a new connection. If all are taken, the connection for which the server has waited for the longest time gives its own up,
+    /// once the patience for it is at an end.
+    pub async fn take(&mut self) -> Place {
         if let Ok(permit) = self.free.clone().try_acquire_owned() {
-            patience.grow();
-            return self.place(number, permit);
+            self.patience.grow();
+            return self.place(permit);
         }
         loop {
-            // Where all connections have a request, one of them may come to rest.
-            let until = self.oldest().unwrap_or_else(Instant::now) + patience.0;
+            // Where the server waits for none of them, one of them may come to rest.
+            let until = self.oldest().unwrap_or_else(Instant::now) + self.patience.now;
             tokio::select! {
                 biased;
-                permit = self.permit() => return self.place(number, permit),
+                permit = permit(&self.free) => return self.place(permit),
                 () = sleep_until(until) => {}
             }
-            if self.cut_oldest(patience.0) {
-                patience.shrink();
-                if let Ok(permit) = timeout(PATIENCE, self.permit()).await {
-                    return self.place(number, permit);
+            if self.cut_oldest() {
+                self.patience.shrink();
+                if let Ok(permit) = timeout(END_MAX, permit(&self.free)).await {
+                    return self.place(permit);
                 }
             }
         }
     }
 
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        match self.free.clone().acquire_owned().await {
-            Ok(permit) => permit,
-            // It is never closed.
-            Err(_) => pending().await,
-        }
-    }
-
-    fn place(self: &Arc<Self>, number: u64, permit: OwnedSemaphorePermit) -> Place {
-        let place = Place {
-            places: self.clone(),
-            number,
-            rests_since: Mutex::new(None),
-            cut: Arc::default(),
-            _permit: permit,
-        };
-        place.rest();
-        place
+    fn place(&mut self, permit: OwnedSemaphorePermit) -> Place {
+        let number = self.next;
+        self.next += 1;
+        let standing = Standing::new(number, self.resting.clone());
+        standing.rest();
+        Place { standing, _permit: permit }
     }
 
     fn oldest(&self) -> Option<Instant> {
@@ -105,11 +100,11 @@ impl Places {
     }
 
     /// Returns whether a connection gives its place up.
-    fn cut_oldest(&self, patience: Duration) -> bool {
+    fn cut_oldest(&self) -> bool {
         let mut resting = self.resting.lock();
         match resting.first_entry() {
-            Some(oldest) if oldest.key().0.elapsed() >= patience => {
-                oldest.remove().notify_one();
+            Some(oldest) if oldest.key().0.elapsed() >= self.patience.now => {
+                oldest.remove().tell_to_end();
                 true
             }
             _ => false,
@@ -117,30 +112,10 @@ impl Places {
     }
 }
 
-impl Place {
-    /// Comes back when the connection has to give its place up.
-    pub async fn until_cut(&self) {
-        self.cut.notified().await;
-    }
-
-    /// A whole request has come. Returns false if the connection has been told to end: the request must not be carried out.
-    pub fn begin(&self) -> bool {
-        match self.rests_since.lock().take() {
-            Some(since) => self.places.resting.lock().remove(&(since, self.number)).is_some(),
-            None => true,
-        }
-    }
-
-    /// The answer has been made, and the connection waits for the next request.
-    pub fn rest(&self) {
-        let now = Instant::now();
-        *self.rests_since.lock() = Some(now);
-        self.places.resting.lock().insert((now, self.number), self.cut.clone());
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.begin();
+async fn permit(free: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    match free.clone().acquire_owned().await {
+        Ok(permit) => permit,
+        // It is never closed.
+        Err(_) => pending().await,
     }
 }

@@ -12,7 +12,6 @@ mod lost_blocks;
 mod lost_found;
 mod out;
 pub mod page;
-pub mod places;
 mod policies;
 mod reason;
 mod request;
@@ -38,6 +37,9 @@ use sums::{Cluster, File};
 use text::Text;
 use walk::{Step, Walk};
 use web::body::Sender;
+
+/// Checks at once. Each keeps the metadata server busy with listings, and further ones make none of them faster.
+pub const CHECKS_MAX: usize = 4;
 
 /// Blocks whose replicas are asked for at once.
 const BLOCKS_AT_ONCE: usize = 500;

@@ -1,7 +1,12 @@
 //! The page `/fsck`: who may have a check, and how many at once.
 
-use super::{Check, Request};
-use crate::{error::Result, identity::Identity, parameters::Parameters, shared::Shared};
+use super::{CHECKS_MAX, Check, Request};
+use crate::{
+    error::{Refusal, Result},
+    identity::Identity,
+    parameters::Parameters,
+    shared::Shared,
+};
 use axum::{
     Extension,
     body::Body,
@@ -10,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use std::{net::SocketAddr, sync::Arc};
-use web::Peer;
+use web::{Peer, Standing};
 
 /// Where the stock tool asks.
 pub const PATH: &str = "/fsck";
@@ -19,6 +24,7 @@ pub const PATH: &str = "/fsck";
 pub async fn handle(
     State(shared): State<Arc<Shared>>,
     Extension(Peer(client)): Extension<Peer>,
+    Extension(standing): Extension<Standing>,
     request: HttpRequest,
 ) -> Response {
     let origin = shared.config.origins.judge(request.headers());
@@ -31,7 +37,7 @@ pub async fn handle(
         if request.changes() {
             may_change?;
         }
-        begin(&shared, &parameters, request, identity, client).await
+        begin(&shared, &parameters, request, identity, (client, standing)).await
     };
     let mut response = answer.await.unwrap_or_else(IntoResponse::into_response);
     origin.tell(response.headers_mut());
@@ -45,14 +51,18 @@ async fn begin(
     parameters: &Parameters,
     request: Request,
     identity: Identity,
-    client: SocketAddr,
+    (client, standing): (SocketAddr, Standing),
 ) -> Result<Response> {
     let location = shared.servers.location(None).await?;
     if identity.is_proxy() {
         shared.check_proxy(&identity, client, &location).await?;
     }
     tracing::debug!(user = identity.effective, query = parameters.encode(), "a check of the file system");
-    let place = shared.checks.take().await?;
+    let place = shared.checks.take(&standing).await.ok_or_else(|| {
+        Refusal::busy(format!(
+            "{CHECKS_MAX} checks of the file system are under way here, which are as many as there may be; try again"
+        ))
+    })?;
     let check = Check {
         request,
         fs: shared.servers.shared(&location, &identity.effective),

@@ -188,6 +188,98 @@ async fn a_request_that_is_being_answered_keeps_its_place() {
     web.shutdown().await;
 }
 
+/// A server with two connections at most, which takes forms and has a page without an end.
+async fn serve_two() -> Web {
+    let take = |body: axum::body::Bytes| async move { format!("{} bytes", body.len()) };
+    let endless = || async {
+        let (sender, body) = crate::body::pieces(None);
+        drop(tokio::spawn(async move { while sender.send(vec![b'x'; 64 << 10].into()).await {} }));
+        body
+    };
+    let router = Router::new().route("/form", axum::routing::post(take)).route("/endless", get(endless));
+    let pages = Pages { router, connections_max: 2, ..Pages::default() };
+    let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
+    let address = "127.0.0.1:0".parse().unwrap();
+    Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap()
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// What a client with a slow form sends at first.
+const SLOW_FORM: &[u8] = b"POST /form HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n";
+
+#[tokio::test]
+async fn forms_of_a_byte_now_and_then_give_their_places_up_to_those_that_ask() {
+    let web = serve_two().await;
+    let address = web.local_addr();
+    let mut trickling = Vec::new();
+    for _ in 0..6 {
+        trickling.push(tokio::spawn(async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let begun = stream.write_all(SLOW_FORM).await;
+            while begun.is_ok() && stream.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..3 {
+        let asked = tokio::time::timeout(LONG, ask(address, "/health")).await;
+        assert!(asked.expect("there is a place in time").starts_with("HTTP/1.1 200"));
+    }
+    trickling.iter().for_each(|task| task.abort());
+    web.shutdown().await;
+}
+
+#[tokio::test]
+async fn answers_that_nobody_takes_give_their_places_up_to_those_that_ask() {
+    let web = serve_two().await;
+    let address = web.local_addr();
+    let mut silent = Vec::new();
+    for _ in 0..6 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /endless HTTP/1.1\r\nHost: here\r\n\r\n").await.unwrap();
+        silent.push(stream);
+    }
+    let asked = tokio::time::timeout(LONG, ask(address, "/health")).await;
+    assert!(asked.expect("there is a place in time").starts_with("HTTP/1.1 200"));
+    web.shutdown().await;
+}
+
+/// A client whose form comes at a good pace is none of those that others wait for, though it takes longer in all than they may.
+#[tokio::test]
+async fn a_form_that_moves_comes_whole_while_slow_ones_give_their_places_up() {
+    let web = serve_two().await;
+    let address = web.local_addr();
+    let pieces = 60;
+    let moving = tokio::spawn(async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let length = pieces * (32 << 10);
+        let head = format!(
+            "POST /form HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        for _ in 0..pieces {
+            stream.write_all(&[b'x'; 32 << 10]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        (length, answer)
+    });
+    let mut slow = Vec::new();
+    while !moving.is_finished() {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(SLOW_FORM).await.unwrap();
+        slow.push(stream);
+        assert!(ask(address, "/health").await.starts_with("HTTP/1.1 200"));
+    }
+    let (length, answer) = moving.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(&format!("{length} bytes")), "{answer}");
+    assert!(slow.len() > 1, "nobody was made to wait");
+    web.shutdown().await;
+}
+
 #[tokio::test]
 async fn headers_that_are_too_long_or_too_many_are_refused() {
     let web = serve(true).await;

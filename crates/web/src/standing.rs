@@ -1,0 +1,144 @@
+//! How a connection stands with the server: whether the server waits for its client, and for how long.
+
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::{sync::Notify, time::Instant};
+
+/// The connections for whose clients the server waits: since when, and the number of each, which tells two of the same moment apart.
+pub(crate) type Resting = BTreeMap<(Instant, u64), Standing>;
+
+/// A client of which a whole head of a request has come may make the server wait for so much longer than one of which nothing has come: at the pace
+/// of a slow line.
+const BODYS_GRACE: Duration = Duration::from_secs(1);
+/// A connection that has a place among few ([`crate::Limit`]) may make the server wait for so much longer before it loses its place as a connection:
+/// it has waited for the other place, and those who wait for that one have more patience too.
+const HOLDERS_GRACE: Duration = Duration::from_secs(5);
+
+/// How one connection stands with the server. Requests carry it, among their extensions.
+///
+/// The server waits for a client from the end of one answer to the end of the next request's headers, while it has use for more of a request's body than
+/// has come, and while an answer waits for a client that does not take it. It does not wait for a client while it makes an answer itself.
+#[derive(Clone)]
+pub struct Standing(Arc<Inner>);
+
+struct Inner {
+    number: u64,
+    resting: Arc<Mutex<Resting>>,
+    state: Mutex<State>,
+    end: Notify,
+}
+
+struct State {
+    phase: Phase,
+    /// The places among few that the connection has.
+    held: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// The server is at work.
+    Busy,
+    /// The server waits for the client. `since` may be earlier than the wait; `key` is the time by which it is found among those that rest. If it is not
+    /// among them, the connection has been told to end.
+    Waits {
+        since: Instant,
+        key: Instant,
+    },
+    Ended,
+}
+
+impl Standing {
+    pub(crate) fn new(number: u64, resting: Arc<Mutex<Resting>>) -> Self {
+        let state = Mutex::new(State { phase: Phase::Busy, held: 0 });
+        Self(Arc::new(Inner { number, resting, state, end: Notify::new() }))
+    }
+
+    /// The server waits for the client's next request from now on.
+    pub(crate) fn rest(&self) {
+        self.rest_since(Instant::now(), Duration::ZERO);
+    }
+
+    /// The server waits for a body to move. `already`: it has waited before, for so long, and what the client has moved since then is not worth
+    /// mentioning.
+    pub(crate) fn rest_within_body(&self, already: Duration) {
+        let now = Instant::now();
+        self.rest_since(now.checked_sub(already).unwrap_or(now), BODYS_GRACE);
+    }
+
+    fn rest_since(&self, since: Instant, grace: Duration) {
+        let mut state = self.0.state.lock();
+        if !matches!(state.phase, Phase::Busy) {
+            return;
+        }
+        let key = since + if state.held > 0 { HOLDERS_GRACE } else { grace };
+        state.phase = Phase::Waits { since, key };
+        self.0.resting.lock().insert((key, self.0.number), self.clone());
+    }
+
+    /// The client has done what the server waited for. Returns false if the connection has been told to end, or has ended: what the client asks for
+    /// must not be carried out any more.
+    pub(crate) fn begin(&self) -> bool {
+        let mut state = self.0.state.lock();
+        state.phase = match state.phase {
+            Phase::Waits { key, .. } if self.0.leave(key) => Phase::Busy,
+            Phase::Busy => Phase::Busy,
+            Phase::Waits { .. } | Phase::Ended => Phase::Ended,
+        };
+        matches!(state.phase, Phase::Busy)
+    }
+
+    /// The connection has ended.
+    pub(crate) fn end(&self) {
+        let mut state = self.0.state.lock();
+        if let Phase::Waits { key, .. } = state.phase {
+            self.0.leave(key);
+        }
+        state.phase = Phase::Ended;
+    }
+
+    /// Comes back when the connection has been told to end.
+    pub(crate) async fn until_told(&self) {
+        self.0.end.notified().await;
+    }
+
+    /// It must have been taken from those that rest.
+    pub(crate) fn tell_to_end(&self) {
+        self.0.end.notify_one();
+    }
+
+    /// How long the server has waited for the client; `None`: it does not wait, or no longer.
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        match self.0.state.lock().phase {
+            Phase::Waits { since, .. } => Some(since.elapsed()),
+            Phase::Busy | Phase::Ended => None,
+        }
+    }
+
+    /// Tells the connection to end if the server has waited for its client for so long. Returns whether it does.
+    pub(crate) fn cut(&self, patience: Duration) -> bool {
+        let state = self.0.state.lock();
+        let Phase::Waits { since, key } = state.phase else { return false };
+        let ends = since.elapsed() >= patience && self.0.leave(key);
+        if ends {
+            self.tell_to_end();
+        }
+        ends
+    }
+
+    /// The connection has one more place among few.
+    pub(crate) fn hold(&self) {
+        self.0.state.lock().held += 1;
+    }
+
+    /// It has one fewer.
+    pub(crate) fn release(&self) {
+        self.0.state.lock().held -= 1;
+    }
+}
+
+impl Inner {
+    /// Leaves those that rest. Returns whether the connection was among them.
+    fn leave(&self, key: Instant) -> bool {
+        self.resting.lock().remove(&(key, self.number)).is_some()
+    }
+}
