@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use proto::clover::admin::GetGroupResponseProto;
 use std::{fmt, io, sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use web::{Facts, Limit, LogSource, Permit, Standing, origin::Origins, settings::SettingsSource};
+use web::{Connection, Facts, Limit, LogSource, Permit, origin::Origins, settings::SettingsSource};
 
 /// Pages that are made at once. A page of a directory takes 200 KiB or so while it is made.
 const PAGES_MAX: usize = 16;
@@ -163,8 +163,8 @@ impl Asked {
     ///
     /// # Errors
     /// All are taken, and none becomes free soon.
-    pub async fn place(&self, kind: &Limit, standing: &Standing) -> Result<Permit, Refusal> {
-        kind.take(standing).await.ok_or_else(|| {
+    pub async fn place(&self, kind: &Limit, connection: &Connection) -> Result<Permit, Refusal> {
+        kind.take(connection).await.ok_or_else(|| {
             Refusal::busy(format!(
                 "{} files are under way here already, which are as many as there may be.",
                 kind.count_max()

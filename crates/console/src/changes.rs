@@ -8,7 +8,7 @@ use gateway::{
     path, transfer,
 };
 use std::time::Duration;
-use web::Standing;
+use web::Connection;
 
 /// A form has a path or two, each of up to 32 KiB, whose bytes take three letters.
 pub const FORM_BYTES_MAX: usize = 256 << 10;
@@ -152,10 +152,10 @@ pub async fn rights(asked: Asked, form: Form) -> Result<Response, Refusal> {
 }
 
 /// Writes the body of a request to a file, at the speed of the slower side.
-pub async fn upload(asked: Asked, body: Body, standing: &Standing) -> Result<Response, Refusal> {
+pub async fn upload(asked: Asked, body: Body, connection: &Connection) -> Result<Response, Refusal> {
     let path = paths::decode("/upload", asked.parts.uri.path())?;
     let overwrite = asked.parameter("overwrite").as_deref() == Some("true");
-    let place = asked.place(&asked.shared.uploads, standing).await?;
+    let place = asked.place(&asked.shared.uploads, connection).await?;
     // A lease of its own: no other request of the user renews it.
     let fs = asked.files().await?.as_another_client();
     // The library makes missing directories otherwise, and a mistake in a name would stay.

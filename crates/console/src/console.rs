@@ -24,7 +24,7 @@ use axum::{
 use client::Location;
 use std::{future::Future, io, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
-use web::{Facts, Pages, Standing};
+use web::{Connection, Facts, Pages};
 
 /// Threads of a console that has no gateway beside it. They wait for others most of the time.
 const THREADS: usize = 2;
@@ -186,13 +186,13 @@ where
 async fn upload(
     State(shared): State<Arc<Shared>>,
     Extension(facts): Extension<Facts>,
-    Extension(standing): Extension<Standing>,
+    Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
     let (asked, body) = take(shared, facts, request);
     told(asked.visitor.clone(), async {
         asked.check_change()?;
-        changes::upload(asked, body, &standing).await
+        changes::upload(asked, body, &connection).await
     })
     .await
 }
@@ -201,11 +201,11 @@ async fn upload(
 async fn download(
     State(shared): State<Arc<Shared>>,
     Extension(facts): Extension<Facts>,
-    Extension(standing): Extension<Standing>,
+    Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
     let (asked, _) = take(shared, facts, request);
-    told(asked.visitor.clone(), in_time(file::download(asked, &standing))).await
+    told(asked.visitor.clone(), in_time(file::download(asked, &connection))).await
 }
 
 /// A handler that makes a page.

@@ -17,7 +17,7 @@ use client::{FileKind, FileStatus, FileSystem, QuotaUsage};
 use gateway::{operation::Transfer, transfer};
 use proto::hdfs::LocatedBlockProto;
 use std::time::Duration;
-use web::Standing;
+use web::Connection;
 
 /// The beginning of a file that its page shows.
 const PREVIEW_BYTES: usize = 8 << 10;
@@ -248,9 +248,9 @@ impl Quota {
 }
 
 /// Streams a file through this server.
-pub async fn download(asked: Asked, standing: &Standing) -> Result<Response, Refusal> {
+pub async fn download(asked: Asked, connection: &Connection) -> Result<Response, Refusal> {
     let path = paths::decode("/download", asked.parts.uri.path())?;
-    let place = asked.place(&asked.shared.downloads, standing).await?;
+    let place = asked.place(&asked.shared.downloads, connection).await?;
     let fs = asked.files().await?;
     let name = paths::name(&path).to_owned();
     let open = Transfer::Open { offset: 0, length: None };

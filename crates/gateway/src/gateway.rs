@@ -25,7 +25,7 @@ use axum::{
 use client::Location;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
-use web::{Limit, Pages, Peer, Permit, Standing, origin::Origin};
+use web::{Connection, Limit, Pages, Peer, Permit, origin::Origin};
 
 /// Threads of a gateway. They wait for others most of the time.
 const THREADS: usize = 2;
@@ -98,7 +98,7 @@ struct Asked {
     path: String,
     identity: Identity,
     client: SocketAddr,
-    standing: Standing,
+    connection: Connection,
     /// The host that the client has called, as it stands in `Host`.
     host: Option<String>,
 }
@@ -106,12 +106,12 @@ struct Asked {
 async fn handle(
     State(shared): State<Arc<Shared>>,
     Extension(Peer(client)): Extension<Peer>,
-    Extension(standing): Extension<Standing>,
+    Extension(connection): Extension<Connection>,
     request: Request,
 ) -> Response {
     let origin = shared.config.origins.judge(request.headers());
     let (parts, body) = request.into_parts();
-    let answer = match Asked::of(&parts, client, standing) {
+    let answer = match Asked::of(&parts, client, connection) {
         Ok((asked, operation)) => shared.answer(asked, operation, body, &origin).await,
         Err(refusal) => Err(refusal),
     };
@@ -123,13 +123,13 @@ async fn handle(
 }
 
 impl Asked {
-    fn of(parts: &Parts, client: SocketAddr, standing: Standing) -> Result<(Self, Operation)> {
+    fn of(parts: &Parts, client: SocketAddr, connection: Connection) -> Result<(Self, Operation)> {
         let path = path::decode(parts.uri.path())?;
         let parameters = Parameters::parse(parts.uri.query().unwrap_or_default())?;
         let operation = Operation::parse(&parts.method, &parameters)?;
         let identity = Identity::of(&parameters)?;
         let host = host(&parts.headers)?;
-        Ok((Self { parameters, path, identity, client, standing, host }, operation))
+        Ok((Self { parameters, path, identity, client, connection, host }, operation))
     }
 }
 
@@ -255,7 +255,7 @@ impl Shared {
         body: Body,
         location: &Location,
     ) -> Result<Response> {
-        let place = self.place(&asked.standing).await?;
+        let place = self.place(&asked.connection).await?;
         let user = &asked.identity.effective;
         let shared = self.servers.shared(location, user);
         // A file that is written has a lease that no other request of the user renews.
@@ -263,8 +263,8 @@ impl Shared {
         transfer::carry_out(fs, asked.path, transfer, body, place).await
     }
 
-    async fn place(&self, standing: &Standing) -> Result<Permit> {
-        self.transfers.take(standing).await.ok_or_else(|| {
+    async fn place(&self, connection: &Connection) -> Result<Permit> {
+        self.transfers.take(connection).await.ok_or_else(|| {
             Refusal::busy(format!(
                 "{} files are being read and written here, which are as many as there may be; try again",
                 self.transfers.count_max()

@@ -1,174 +1,144 @@
-//! The connections of a server: how many there may be, and what one of them may cost.
+//! A connection, as others see it who wait for its place: whether the server waits for its client, and for how long.
 
-use crate::{
-    pace::{Arriving, Leaving},
-    places::{Place, Places},
-    standing::Standing,
-};
-use axum::{
-    Extension, Router,
-    extract::{Request, State},
-    http::StatusCode,
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-};
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use std::{
-    future::Future,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-    time::{Instant, Sleep},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::{sync::Notify, time::Instant};
 
-/// Connections of a server that has no more than a server's own pages: programs that watch it are a handful. Further ones
-/// wait for a place.
-pub const CONNECTIONS_MAX: usize = 32;
+/// The connections for whose clients the server waits: since when, and the number of each, which tells two of the same moment apart.
+pub(crate) type Resting = BTreeMap<(Instant, u64), Connection>;
 
-/// A connection on which nothing comes and nothing goes for so long is closed, for another may wait.
-const IDLE: Duration = Duration::from_secs(60);
-/// The time from the first byte of a request, or the end of the one before, to the end of its headers.
-const HEADERS_DEADLINE: Duration = Duration::from_secs(30);
-/// The request line and all headers together. A path of HDFS has 8,000 characters at most, each of which may take nine bytes.
-const HEADER_BYTES_MAX: usize = 96 << 10;
-/// More lines of headers are refused.
-const HEADERS_MAX: usize = 100;
-/// The pause after an accept that failed because something ran out.
-const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// A client of which a whole head of a request has come may make the server wait for so much longer than one of which nothing has come: at the pace
+/// of a slow line.
+const BODYS_GRACE: Duration = Duration::from_secs(1);
+/// A connection that has a place among few ([`crate::Limit`]) may make the server wait for so much longer before it loses its place as a connection:
+/// it has waited for the other place, and those who wait for that one have more patience too.
+const HOLDERS_GRACE: Duration = Duration::from_secs(5);
 
-/// The address of the client that sent a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer(pub SocketAddr);
+/// One connection. Requests carry it, among their extensions.
+///
+/// The server waits for a client from the end of one answer to the end of the next request's headers, while it has use for more of a request's body than
+/// has come, and while an answer waits for a client that does not take it. It does not wait for a client while it makes an answer itself.
+#[derive(Clone)]
+pub struct Connection(Arc<Inner>);
 
-/// Accepts connections for ever; they end when this future is dropped.
-pub(crate) async fn serve(listener: TcpListener, router: Router, count_max: usize) {
-    let mut places = Places::new(count_max);
-    let mut tasks = JoinSet::new();
-    loop {
-        let (stream, from) = accept(&listener).await;
-        let place = places.take().await;
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(serve_one(stream, from, place, router.clone()));
-    }
+struct Inner {
+    number: u64,
+    resting: Arc<Mutex<Resting>>,
+    state: Mutex<State>,
+    end: Notify,
 }
 
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, from)) => {
-                // A body that is streamed goes out piece by piece.
-                let _ = stream.set_nodelay(true);
-                return (stream, from);
-            }
-            Err(error) if is_of_one_connection(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "an HTTP connection was not accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
+struct State {
+    phase: Phase,
+    /// The places among few that the connection has.
+    held: u32,
 }
 
-async fn serve_one(stream: TcpStream, from: SocketAddr, place: Place, router: Router) {
-    let router = router.layer(Extension(Peer(from))).layer(Extension(place.standing.clone()));
-    // The last layer is the first to see a request.
-    let router = router.layer(middleware::from_fn_with_state(place.standing.clone(), answer));
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_DEADLINE)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(Connection::new(stream)), TowerToHyperService::new(router));
-    tokio::select! {
-        served = served => {
-            if let Err(error) = served {
-                tracing::debug!(%from, %error, "an HTTP connection ended");
-            }
-        }
-        () = place.standing.until_told() => {
-            tracing::debug!(%from, "an HTTP connection that made others wait gave its place up");
-        }
-    }
-}
-
-/// While a request is answered, its connection keeps its place, unless the server waits for the client.
-async fn answer(State(standing): State<Standing>, request: Request, next: Next) -> Response {
-    if !standing.begin() {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    }
-    let answer = next.run(request.map(|body| Arriving::wrap(body, &standing))).await;
-    answer.map(|body| Leaving::wrap(body, &standing))
-}
-
-fn is_of_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
-}
-
-/// A socket that fails when it has been idle for too long.
-struct Connection {
-    stream: TcpStream,
-    idle: Pin<Box<Sleep>>,
+#[derive(Clone, Copy)]
+enum Phase {
+    /// The server is at work.
+    Busy,
+    /// The server waits for the client. `since` may be earlier than the wait; `key` is the time by which it is found among those that rest. If it is not
+    /// among them, the connection has been told to end.
+    Waits {
+        since: Instant,
+        key: Instant,
+    },
+    Ended,
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, idle: Box::pin(tokio::time::sleep(IDLE)) }
+    pub(crate) fn new(number: u64, resting: Arc<Mutex<Resting>>) -> Self {
+        let state = Mutex::new(State { phase: Phase::Busy, held: 0 });
+        Self(Arc::new(Inner { number, resting, state, end: Notify::new() }))
     }
 
-    fn moved(&mut self) {
-        self.idle.as_mut().reset(Instant::now() + IDLE);
+    /// The server waits for the client's next request from now on.
+    pub(crate) fn rest(&self) {
+        self.rest_since(Instant::now(), Duration::ZERO);
     }
 
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        ready!(self.idle.as_mut().poll(context));
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "nothing came or went for a minute"))
+    /// The server waits for a body to move. `already`: it has waited before, for so long, and what the client has moved since then is not worth
+    /// mentioning.
+    pub(crate) fn rest_within_body(&self, already: Duration) {
+        let now = Instant::now();
+        self.rest_since(now.checked_sub(already).unwrap_or(now), BODYS_GRACE);
+    }
+
+    fn rest_since(&self, since: Instant, grace: Duration) {
+        let mut state = self.0.state.lock();
+        if !matches!(state.phase, Phase::Busy) {
+            return;
+        }
+        let key = since + if state.held > 0 { HOLDERS_GRACE } else { grace };
+        state.phase = Phase::Waits { since, key };
+        self.0.resting.lock().insert((key, self.0.number), self.clone());
+    }
+
+    /// The client has done what the server waited for. Returns false if the connection has been told to end, or has ended: what the client asks for
+    /// must not be carried out any more.
+    pub(crate) fn begin(&self) -> bool {
+        let mut state = self.0.state.lock();
+        state.phase = match state.phase {
+            Phase::Waits { key, .. } if self.0.leave(key) => Phase::Busy,
+            Phase::Busy => Phase::Busy,
+            Phase::Waits { .. } | Phase::Ended => Phase::Ended,
+        };
+        matches!(state.phase, Phase::Busy)
+    }
+
+    /// The connection has ended.
+    pub(crate) fn end(&self) {
+        let mut state = self.0.state.lock();
+        if let Phase::Waits { key, .. } = state.phase {
+            self.0.leave(key);
+        }
+        state.phase = Phase::Ended;
+    }
+
+    /// Comes back when the connection has been told to end.
+    pub(crate) async fn until_told(&self) {
+        self.0.end.notified().await;
+    }
+
+    /// It must have been taken from those that rest.
+    pub(crate) fn tell_to_end(&self) {
+        self.0.end.notify_one();
+    }
+
+    /// How long the server has waited for the client; `None`: it does not wait, or no longer.
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        match self.0.state.lock().phase {
+            Phase::Waits { since, .. } => Some(since.elapsed()),
+            Phase::Busy | Phase::Ended => None,
+        }
+    }
+
+    /// Tells the connection to end if the server has waited for its client for so long. Returns whether it does.
+    pub(crate) fn cut(&self, patience: Duration) -> bool {
+        let state = self.0.state.lock();
+        let Phase::Waits { since, key } = state.phase else { return false };
+        let ends = since.elapsed() >= patience && self.0.leave(key);
+        if ends {
+            self.tell_to_end();
+        }
+        ends
+    }
+
+    /// The connection has one more place among few.
+    pub(crate) fn hold(&self) {
+        self.0.state.lock().held += 1;
+    }
+
+    /// It has one fewer.
+    pub(crate) fn release(&self) {
+        self.0.state.lock().held -= 1;
     }
 }
 
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(context, buffer) {
-            self.moved();
-            return Poll::Ready(read);
-        }
-        self.poll_idle(context).map(Err)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(context, bytes) {
-            self.moved();
-            return Poll::Ready(written);
-        }
-        self.poll_idle(context).map(Err)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+impl Inner {
+    /// Leaves those that rest. Returns whether the connection was among them.
+    fn leave(&self, key: Instant) -> bool {
+        self.resting.lock().remove(&(key, self.number)).is_some()
     }
 }

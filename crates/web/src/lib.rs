@@ -7,6 +7,7 @@
 pub mod amounts;
 pub mod body;
 mod connection;
+mod connections;
 pub mod data_node;
 mod exposition;
 mod facts;
@@ -31,11 +32,11 @@ mod refusal;
 pub mod server;
 pub mod settings;
 mod stacks;
-mod standing;
 mod times;
 
 pub use axum::http;
-pub use connection::Peer;
+pub use connection::Connection;
+pub use connections::Peer;
 pub use facts::{CallSource, EndangeredSource, Facts, Sources, Superusers};
 pub use health::{FurtherFacts, Health, HealthSource};
 pub use limit::{Limit, Permit};
@@ -45,5 +46,4 @@ pub use process::put_process;
 pub use prometheus::prom;
 pub use prometheus_client;
 pub use server::Web;
-pub use standing::Standing;
 pub use times::put_times;

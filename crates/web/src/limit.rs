@@ -1,6 +1,6 @@
 //! What may be done a few times at once, however slow the clients are for whom it is done.
 
-use crate::{places::Patience, standing::Standing};
+use crate::{connection::Connection, places::Patience};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -31,13 +31,13 @@ struct Held(Mutex<Holders>);
 struct Holders {
     patience: Patience,
     next: u64,
-    of: BTreeMap<u64, Standing>,
+    of: BTreeMap<u64, Connection>,
 }
 
 /// A place. It is free again when this is dropped.
 pub struct Permit {
     number: u64,
-    standing: Standing,
+    connection: Connection,
     held: Arc<Held>,
     _permit: OwnedSemaphorePermit,
 }
@@ -60,10 +60,10 @@ impl Limit {
     }
 
     /// Waits for a place for a request of this connection. `None`: no place has become free in time.
-    pub async fn take(&self, standing: &Standing) -> Option<Permit> {
+    pub async fn take(&self, connection: &Connection) -> Option<Permit> {
         if let Ok(permit) = self.free.clone().try_acquire_owned() {
             self.held.0.lock().patience.grow();
-            return Some(self.permit(standing, permit));
+            return Some(self.permit(connection, permit));
         }
         let until = Instant::now() + self.wait;
         let mut permit = pin!(self.free.clone().acquire_owned());
@@ -71,7 +71,7 @@ impl Limit {
         loop {
             tokio::select! {
                 biased;
-                permit = &mut permit => return permit.ok().map(|permit| self.permit(standing, permit)),
+                permit = &mut permit => return permit.ok().map(|permit| self.permit(connection, permit)),
                 () = sleep_until(look.min(until)) => {}
             }
             let now = Instant::now();
@@ -82,25 +82,25 @@ impl Limit {
         }
     }
 
-    fn permit(&self, standing: &Standing, permit: OwnedSemaphorePermit) -> Permit {
-        standing.hold();
-        let number = self.held.0.lock().add(standing.clone());
-        Permit { number, standing: standing.clone(), held: self.held.clone(), _permit: permit }
+    fn permit(&self, connection: &Connection, permit: OwnedSemaphorePermit) -> Permit {
+        connection.hold();
+        let number = self.held.0.lock().add(connection.clone());
+        Permit { number, connection: connection.clone(), held: self.held.clone(), _permit: permit }
     }
 }
 
 impl Holders {
-    fn add(&mut self, standing: Standing) -> u64 {
+    fn add(&mut self, connection: Connection) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.of.insert(number, standing);
+        self.of.insert(number, connection);
         number
     }
 
     /// Returns whether a connection ends.
     fn cut_slowest(&mut self) -> bool {
-        let slowest = self.of.values().max_by_key(|standing| standing.waited());
-        let ends = slowest.is_some_and(|standing| standing.cut(self.patience.now));
+        let slowest = self.of.values().max_by_key(|connection| connection.waited());
+        let ends = slowest.is_some_and(|connection| connection.cut(self.patience.now));
         if ends {
             self.patience.shrink();
         }
@@ -111,7 +111,7 @@ impl Holders {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.held.0.lock().of.remove(&self.number);
-        self.standing.release();
+        self.connection.release();
     }
 }
 

@@ -1,6 +1,6 @@
 //! How fast a client sends a request and takes an answer.
 
-use crate::standing::Standing;
+use crate::connection::Connection;
 use axum::body::{Body, HttpBody};
 use hyper::body::{Bytes, Frame, SizeHint};
 use std::{
@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Counts what the server waits for a client while a body moves.
 struct Pace {
-    standing: Standing,
+    connection: Connection,
     /// Since the last whole piece, without the present wait.
     waited: Duration,
     moved_bytes: usize,
@@ -24,15 +24,15 @@ struct Pace {
 }
 
 impl Pace {
-    fn new(standing: Standing) -> Self {
-        Self { standing, waited: Duration::ZERO, moved_bytes: 0, waits_since: None }
+    fn new(connection: Connection) -> Self {
+        Self { connection, waited: Duration::ZERO, moved_bytes: 0, waits_since: None }
     }
 
     /// The client has to move.
     fn wait(&mut self) {
         if self.waits_since.is_none() {
             self.waits_since = Some(Instant::now());
-            self.standing.rest_within_body(self.waited);
+            self.connection.rest_within_body(self.waited);
         }
     }
 
@@ -43,7 +43,7 @@ impl Pace {
         if self.moved_bytes >= PIECE_BYTES {
             (self.waited, self.moved_bytes) = (Duration::ZERO, 0);
         }
-        self.standing.begin()
+        self.connection.begin()
     }
 }
 
@@ -58,10 +58,10 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    pub fn wrap(body: Body, standing: &Standing) -> Body {
+    pub fn wrap(body: Body, connection: &Connection) -> Body {
         match body.is_end_stream() {
             true => body,
-            false => Body::new(Self { body, pace: Pace::new(standing.clone()) }),
+            false => Body::new(Self { body, pace: Pace::new(connection.clone()) }),
         }
     }
 }
@@ -103,15 +103,15 @@ pub(crate) struct Leaving {
 }
 
 impl Leaving {
-    pub fn wrap(body: Body, standing: &Standing) -> Body {
-        Body::new(Self { body, pace: Pace::new(standing.clone()), last_bytes: 0 })
+    pub fn wrap(body: Body, connection: &Connection) -> Body {
+        Body::new(Self { body, pace: Pace::new(connection.clone()), last_bytes: 0 })
     }
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        if self.pace.standing.begin() {
-            self.pace.standing.rest();
+        if self.pace.connection.begin() {
+            self.pace.connection.rest();
         }
     }
 }

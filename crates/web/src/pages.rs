@@ -1,7 +1,7 @@
 //! Pages that a program adds to those of its server.
 
 use crate::{
-    connection::CONNECTIONS_MAX,
+    connections::CONNECTIONS_MAX,
     facts::{Facts, Sources},
     hosts::Hosts,
 };

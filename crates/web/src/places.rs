@@ -1,6 +1,6 @@
 //! The places of a server's connections, and which connection gives its own up when others wait.
 
-use crate::standing::{Resting, Standing};
+use crate::connection::{Connection, Resting};
 use parking_lot::Mutex;
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::{
@@ -47,13 +47,13 @@ pub(crate) struct Places {
 
 /// One connection's place. It is free again when this is dropped.
 pub(crate) struct Place {
-    pub standing: Standing,
+    pub connection: Connection,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.standing.end();
+        self.connection.end();
     }
 }
 
@@ -90,9 +90,9 @@ impl Places {
     fn place(&mut self, permit: OwnedSemaphorePermit) -> Place {
         let number = self.next;
         self.next += 1;
-        let standing = Standing::new(number, self.resting.clone());
-        standing.rest();
-        Place { standing, _permit: permit }
+        let connection = Connection::new(number, self.resting.clone());
+        connection.rest();
+        Place { connection, _permit: permit }
     }
 
     fn oldest(&self) -> Option<Instant> {

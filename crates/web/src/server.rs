@@ -1,6 +1,6 @@
 //! One small HTTP server of a role.
 
-use crate::{Facts, Health, HealthSource, Pages, connection, exposition, hosts, stacks};
+use crate::{Facts, Health, HealthSource, Pages, connections, exposition, hosts, stacks};
 use axum::{
     Extension, Router,
     extract::State,
@@ -95,7 +95,7 @@ impl Web {
             tokio::select! {
                 biased;
                 () = end => {}
-                () = connection::serve(listener, router, connections_max) => {}
+                () = connections::serve(listener, router, connections_max) => {}
                 () = watching => {}
             }
         });

@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use std::{net::SocketAddr, sync::Arc};
-use web::{Peer, Standing};
+use web::{Connection, Peer};
 
 /// Where the stock tool asks.
 pub const PATH: &str = "/fsck";
@@ -24,7 +24,7 @@ pub const PATH: &str = "/fsck";
 pub async fn handle(
     State(shared): State<Arc<Shared>>,
     Extension(Peer(client)): Extension<Peer>,
-    Extension(standing): Extension<Standing>,
+    Extension(connection): Extension<Connection>,
     request: HttpRequest,
 ) -> Response {
     let origin = shared.config.origins.judge(request.headers());
@@ -37,7 +37,7 @@ pub async fn handle(
         if request.changes() {
             may_change?;
         }
-        begin(&shared, &parameters, request, identity, (client, standing)).await
+        begin(&shared, &parameters, request, identity, (client, connection)).await
     };
     let mut response = answer.await.unwrap_or_else(IntoResponse::into_response);
     origin.tell(response.headers_mut());
@@ -51,14 +51,14 @@ async fn begin(
     parameters: &Parameters,
     request: Request,
     identity: Identity,
-    (client, standing): (SocketAddr, Standing),
+    (client, connection): (SocketAddr, Connection),
 ) -> Result<Response> {
     let location = shared.servers.location(None).await?;
     if identity.is_proxy() {
         shared.check_proxy(&identity, client, &location).await?;
     }
     tracing::debug!(user = identity.effective, query = parameters.encode(), "a check of the file system");
-    let place = shared.checks.take(&standing).await.ok_or_else(|| {
+    let place = shared.checks.take(&connection).await.ok_or_else(|| {
         Refusal::busy(format!(
             "{CHECKS_MAX} checks of the file system are under way here, which are as many as there may be; try again"
         ))

@@ -4,14 +4,14 @@ use tokio::task::JoinHandle;
 /// Connections beside each other.
 #[derive(Default)]
 struct Connections {
-    resting: Arc<Mutex<crate::standing::Resting>>,
+    resting: Arc<Mutex<crate::connection::Resting>>,
     next: u64,
 }
 
 impl Connections {
-    fn open(&mut self) -> Standing {
+    fn open(&mut self) -> Connection {
         self.next += 1;
-        Standing::new(self.next, self.resting.clone())
+        Connection::new(self.next, self.resting.clone())
     }
 }
 
@@ -23,11 +23,11 @@ fn limit(count_max: usize, wait: Duration) -> Limit {
 }
 
 /// What a connection does with its place: it keeps it until it is told to end.
-fn until_told(standing: &Standing, permit: Permit) -> JoinHandle<()> {
-    let standing = standing.clone();
+fn until_told(connection: &Connection, permit: Permit) -> JoinHandle<()> {
+    let connection = connection.clone();
     tokio::spawn(async move {
-        standing.until_told().await;
-        standing.end();
+        connection.until_told().await;
+        connection.end();
         drop(permit);
     })
 }

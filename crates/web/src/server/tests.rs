@@ -118,7 +118,7 @@ async fn ill_health_is_503() {
 async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_end() {
     let web = serve(true).await;
     let mut idle = Vec::new();
-    for _ in 0..crate::connection::CONNECTIONS_MAX {
+    for _ in 0..crate::connections::CONNECTIONS_MAX {
         idle.push(TcpStream::connect(web.local_addr()).await.unwrap());
     }
     let asked = tokio::spawn({
@@ -137,7 +137,7 @@ async fn few_connections_are_open_at_a_time_and_the_next_one_waits_for_one_to_en
 async fn connections_that_never_finish_a_request_give_their_places_up_to_those_that_ask() {
     let web = serve(true).await;
     let address = web.local_addr();
-    let count = crate::connection::CONNECTIONS_MAX;
+    let count = crate::connections::CONNECTIONS_MAX;
     let mut trickling = Vec::new();
     for _ in 0..20 * count {
         trickling.push(tokio::spawn(async move {
