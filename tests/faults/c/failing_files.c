@@ -3,7 +3,7 @@
 // FAILING_FILES names that file. While it is there its first word says what fails, in files below the directory that
 // FAILING_BELOW names: `log` (every sync of the journal is an input/output error), `sync` (every sync is), `prepare` (there is
 // no room for a segment of the journal that is being prepared), `blocks-read` (what blocks and their sums hold cannot be read),
-// `blocks-write` (it cannot be written).
+// `blocks-write` (it cannot be written), `blocks-slow` (each read and each write of them takes SLOW_US longer).
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { SLOW_US = 60000 };
 
 #define REAL(type, name, ...) ((type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name))
 
@@ -42,9 +44,19 @@ static int no_room(int file) { return fails("prepare", file, "/log/spare"); }
 
 static int no_sync(int file) { return fails("sync", file, "/") || fails("log", file, "/log/"); }
 
-static int no_read(int file) { return fails("blocks-read", file, "/blk_"); }
+static void wait_if_slow(int file) {
+  if (fails("blocks-slow", file, "/blk_")) usleep(SLOW_US);
+}
 
-static int no_write(int file) { return fails("blocks-write", file, "/blk_"); }
+static int no_read(int file) {
+  wait_if_slow(file);
+  return fails("blocks-read", file, "/blk_");
+}
+
+static int no_write(int file) {
+  wait_if_slow(file);
+  return fails("blocks-write", file, "/blk_");
+}
 
 int fsync(int file) {
   if (no_sync(file)) return errno = EIO, -1;

@@ -33,7 +33,7 @@ class FailingFiles:
         return ["env", f"LD_PRELOAD={self.library}", f"FAILING_FILES={self.order}", f"FAILING_BELOW={below}/"]
 
     def fail(self, what):
-        """`log`, `sync`, `prepare`, `blocks-read` or `blocks-write`, from now on: see the library."""
+        """`log`, `sync`, `prepare`, `blocks-read`, `blocks-write` or `blocks-slow`, from now on: see the library."""
         new = self.order.with_suffix(".new")
         new.write_text(what)
         new.rename(self.order)
