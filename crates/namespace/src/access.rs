@@ -65,6 +65,12 @@ impl<'a> Access<'a> {
         if self.is_superuser {
             return true;
         }
+        let shared = ns.tree.attributes.get(ns.attributes_handle_at(handle, self.snapshot));
+        // Most directories let everyone pass. Then nobody need be told apart.
+        let for_everyone = shared.mode & shared.mode >> 3 & shared.mode >> 6;
+        if shared.acl.is_none() && for_everyone as u8 & action == action {
+            return true;
+        }
         let attributes = ns.attributes_at(handle, self.snapshot);
         if let Some(acl) = attributes.acl.filter(|acl| !acl.access().is_empty()) {
             return self.may_by_acl(attributes, acl, action);

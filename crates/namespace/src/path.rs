@@ -20,19 +20,9 @@ impl<'a> Path<'a> {
     /// empty, `.` or `..`.
     pub fn parse(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let mut text = text.into();
-        let invalid = || FsError::InvalidPath(text.as_ref().into());
-        if !text.starts_with('/') || text.as_bytes().contains(&0) {
-            return Err(invalid());
-        }
-        let trimmed = text.strip_suffix('/').unwrap_or(&text);
-        let mut depth = 0;
-        for component in trimmed.split('/').skip(1) {
-            if matches!(component, "" | "." | "..") {
-                return Err(invalid());
-            }
-            depth += 1;
-        }
-        let length = trimmed.len();
+        let Some((length, depth)) = measure(text.as_bytes()) else {
+            return Err(FsError::InvalidPath(text.into()));
+        };
         match &mut text {
             Cow::Borrowed(text) => *text = &text[..length],
             Cow::Owned(text) => text.truncate(length),
@@ -46,7 +36,7 @@ impl<'a> Path<'a> {
     /// Those of [`Path::parse`]; and [`FsError::InvalidPath`] if a name has a colon.
     pub fn parse_new(text: impl Into<Cow<'a, str>>) -> FsResult<Self> {
         let path = Self::parse(text)?;
-        if path.as_str().contains(':') {
+        if path.text.as_bytes().contains(&b':') {
             return Err(FsError::InvalidPath(path.as_str().into()));
         }
         Ok(path)
@@ -59,8 +49,9 @@ impl<'a> Path<'a> {
     pub fn check_length(text: &str, operation: &str, limits: &Limits) -> FsResult<()> {
         let too_long =
             text.len() > limits.path_length_max && text.encode_utf16().count() > limits.path_length_max;
-        let too_deep =
-            text.split('/').filter(|component| !component.is_empty()).count() > limits.path_depth_max;
+        // A component takes two bytes at least, with its slash.
+        let too_deep = text.len().div_ceil(2) > limits.path_depth_max
+            && text.split('/').filter(|component| !component.is_empty()).count() > limits.path_depth_max;
         if too_long || too_deep {
             return Err(FsError::Io(format!(
                 "{operation}: Pathname too long.  Limit {} characters, {} levels.",
@@ -70,8 +61,25 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
-    pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
-        self.text.strip_prefix('/').into_iter().flat_map(|text| text.split('/'))
+    pub fn components(&self) -> Components<'_> {
+        Components { rest: self.text.strip_prefix('/') }
+    }
+
+    /// The components behind the first `depth`.
+    pub fn components_behind(&self, depth: usize) -> Components<'_> {
+        match depth {
+            0 => self.components(),
+            _ if depth >= self.depth => Components { rest: None },
+            _ => Components { rest: Some(&self.text[self.end_of(depth) + 1..]) },
+        }
+    }
+
+    /// Where the first `depth` components end, of which there are at least as many.
+    fn end_of(&self, depth: usize) -> usize {
+        // Mostly it is the parent that is asked for.
+        (depth..self.depth).fold(self.text.len(), |end, _| {
+            self.text.as_bytes()[..end].iter().rposition(|byte| *byte == b'/').unwrap_or_default()
+        })
     }
 
     pub fn depth(&self) -> usize {
@@ -93,18 +101,72 @@ impl<'a> Path<'a> {
 
     /// The first `depth` components.
     pub fn prefix(&self, depth: usize) -> &str {
-        if depth == 0 {
-            return "/";
-        }
-        match self.text.match_indices('/').nth(depth) {
-            Some((end, _)) => &self.text[..end],
-            None => self.as_str(),
-        }
+        if depth == 0 || self.is_root() { "/" } else { &self.text[..self.end_of(depth)] }
     }
 
     pub fn parent(&self) -> &str {
         self.prefix(self.depth.saturating_sub(1))
     }
+}
+
+/// The names of a path, from the outermost or from the innermost. They are short, so that looking at byte after byte costs less than a search made for
+/// long texts.
+#[derive(Clone, Debug)]
+pub struct Components<'a> {
+    rest: Option<&'a str>,
+}
+
+impl<'a> Iterator for Components<'a> {
+    type Item = &'a str;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = self.rest?;
+        match rest.as_bytes().iter().position(|byte| *byte == b'/') {
+            Some(end) => {
+                self.rest = Some(&rest[end + 1..]);
+                Some(&rest[..end])
+            }
+            None => self.rest.take(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Components<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let rest = self.rest?;
+        match rest.as_bytes().iter().rposition(|byte| *byte == b'/') {
+            Some(start) => {
+                self.rest = Some(&rest[..start]);
+                Some(&rest[start + 1..])
+            }
+            None => self.rest.take(),
+        }
+    }
+}
+
+/// The length of a path without a slash at its end, and the number of its components. `None` if it is none.
+fn measure(text: &[u8]) -> Option<(usize, usize)> {
+    let (b'/', names) = text.split_first()? else { return None };
+    let names = names.strip_suffix(b"/").unwrap_or(names);
+    if names.is_empty() {
+        // The root.
+        return (text.len() == 1).then_some((0, 0));
+    }
+    let (mut depth, mut rest) = (0, names);
+    loop {
+        let end = rest.iter().position(|byte| *byte == b'/');
+        if matches!(&rest[..end.unwrap_or(rest.len())], b"" | b"." | b"..") {
+            return None;
+        }
+        depth += 1;
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => break,
+        }
+    }
+    (!names.contains(&0)).then_some((1 + names.len(), depth))
 }
 
 /// Whether a whole path is `directory` itself or below it. One slash at the end of `directory` means nothing.
@@ -134,6 +196,35 @@ mod tests {
         assert_eq!((root.as_str(), root.depth(), root.name()), ("/", 0, ""));
         assert_eq!(root.components().count(), 0);
         Ok(())
+    }
+
+    #[test]
+    fn components_are_those_between_slashes_from_either_end() -> FsResult<()> {
+        for text in ["/", "/a", "/a/", "/a/b", "/ä/b c/…/d", "/a/b/c/d/e"] {
+            let path = Path::parse(text)?;
+            let wanted: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
+            assert_eq!(path.components().collect::<Vec<_>>(), wanted, "{text}");
+            assert_eq!(path.depth(), wanted.len());
+            assert!(path.components().rev().eq(wanted.iter().rev().copied()), "{text}");
+            for depth in 0..=wanted.len() + 1 {
+                let behind: Vec<&str> = path.components_behind(depth).collect();
+                assert_eq!(behind, wanted[depth.min(wanted.len())..], "{text} behind {depth}");
+                assert_eq!(path.prefix(depth), format!("/{}", wanted[..depth.min(wanted.len())].join("/")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The limit is that of HDFS; a path that is short cannot be too deep.
+    #[test]
+    fn a_path_is_too_deep_by_its_components() {
+        let limits = Limits { path_depth_max: 3, ..Limits::default() };
+        for text in ["/a/b/c", "a/b/c", "/a/b/c/", "//a//b//c//"] {
+            assert_eq!(Path::check_length(text, "mkdirs", &limits), Ok(()), "{text}");
+        }
+        for text in ["/a/b/c/d", "a/b/c/d", "//a/b/c/d"] {
+            assert!(matches!(Path::check_length(text, "mkdirs", &limits), Err(FsError::Io(_))), "{text}");
+        }
     }
 
     #[test]

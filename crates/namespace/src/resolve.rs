@@ -208,11 +208,8 @@ impl Resolved<'_> {
 
     /// The components that do not exist: the missing ancestors and the name.
     pub fn missing(&self) -> impl Iterator<Item = &str> {
-        self.path.components().skip(if self.target.is_some() {
-            self.path.depth()
-        } else {
-            self.ancestor_depth
-        })
+        let depth = if self.target.is_some() { self.path.depth() } else { self.ancestor_depth };
+        self.path.components_behind(depth)
     }
 
     pub fn file(&self, ns: &Namespace) -> FsResult<u32> {

@@ -299,12 +299,6 @@ impl Namespace {
         records.next().map(|((_, key), _)| *key)
     }
 
-    fn attributes_handle_at(&self, handle: u32, at: Option<SnapshotId>) -> u32 {
-        let inode = self.tree.inode(handle);
-        let past = at.and_then(|at| self.tree.snapshots.record_at(inode.id(), at));
-        past.map_or(inode.attributes, |past| past.attributes)
-    }
-
     /// When the entry came into the directory by which the child is seen there.
     fn born_at(&self, directory: u32, name: &[u8], child: u32, at: Option<SnapshotId>) -> SnapshotId {
         let current = self.birth_of(child);

@@ -39,9 +39,14 @@ impl Namespace {
     }
 
     pub(crate) fn attributes_at(&self, handle: u32, at: Option<SnapshotId>) -> AttributeValues<'_> {
+        self.tree.attributes.values(self.attributes_handle_at(handle, at), &self.tree.strings)
+    }
+
+    /// Which combination of attributes the inode has, or had.
+    pub(crate) fn attributes_handle_at(&self, handle: u32, at: Option<SnapshotId>) -> u32 {
         match self.record(handle, at) {
-            Some(past) => self.tree.attributes.values(past.attributes, &self.tree.strings),
-            None => self.tree.attributes_of(handle),
+            Some(past) => past.attributes,
+            None => self.tree.inode(handle).attributes,
         }
     }
 

@@ -129,30 +129,38 @@ fn resize_leaf(heap: &mut Heap, node: u32, class: u8) -> u32 {
     resized
 }
 
-/// The first position of a leaf whose entry is not less than the key.
-fn leaf_position(heap: &Heap, node: u32, length: usize, compare: &impl Compare) -> usize {
+/// The position in a leaf of the entry that is equal to the key. `Err`: that of the first one that is greater.
+fn leaf_search(heap: &Heap, node: u32, length: usize, compare: &impl Compare) -> Result<usize, usize> {
+    let entries = &heap.get(node, HEADER + 4 * length)[HEADER..];
     let (mut low, mut high) = (0, length);
     while low < high {
         let middle = (low + high) / 2;
-        match compare(leaf_entry(heap, node, middle)) {
+        match compare(u32_of(&entries[4 * middle..])) {
             Ordering::Less => low = middle + 1,
-            _ => high = middle,
+            Ordering::Equal => return Ok(middle),
+            Ordering::Greater => high = middle,
         }
     }
-    low
+    Err(low)
 }
 
 /// The child of an inner node in which the key belongs.
 fn inner_position(heap: &Heap, node: u32, length: usize, compare: &impl Compare) -> usize {
+    let entries = &heap.get(node, HEADER + INNER_ENTRY * length)[HEADER..];
     let (mut low, mut high) = (1, length);
     while low < high {
         let middle = (low + high) / 2;
-        match compare(inner_entry(heap, node, middle).min) {
+        // The child is in front of its smallest inode.
+        match compare(u32_of(&entries[INNER_ENTRY * middle + 4..])) {
             Ordering::Greater => high = middle,
             _ => low = middle + 1,
         }
     }
     low - 1
+}
+
+fn u32_of(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 fn describe(heap: &Heap, node: u32) -> Entry {
@@ -181,12 +189,8 @@ pub(crate) fn find(heap: &Heap, root: u32, compare: impl Compare) -> Option<u32>
             node = inner_entry(heap, node, inner_position(heap, node, head.length, &compare)).child;
             continue;
         }
-        let at = leaf_position(heap, node, head.length, &compare);
-        if at == head.length {
-            return None;
-        }
-        let entry = leaf_entry(heap, node, at);
-        return (compare(entry) == Ordering::Equal).then_some(entry);
+        let at = leaf_search(heap, node, head.length, &compare).ok()?;
+        return Some(leaf_entry(heap, node, at));
     }
 }
 
@@ -205,9 +209,10 @@ pub(crate) fn rank_after(heap: &Heap, root: u32, compare: impl Compare) -> u32 {
             node = inner_entry(heap, node, at).child;
             continue;
         }
-        let at = leaf_position(heap, node, head.length, &compare);
-        let found = at < head.length && compare(leaf_entry(heap, node, at)) == Ordering::Equal;
-        return rank + at as u32 + u32::from(found);
+        return match leaf_search(heap, node, head.length, &compare) {
+            Ok(at) => rank + at as u32 + 1,
+            Err(at) => rank + at as u32,
+        };
     }
 }
 
@@ -342,7 +347,7 @@ fn first(heap: &Heap, node: u32) -> u32 {
 
 fn insert_in_leaf(heap: &mut Heap, leaf: u32, handle: u32, compare: &impl Compare) -> (u32, Option<u32>) {
     let head = header(heap, leaf);
-    let at = leaf_position(heap, leaf, head.length, compare);
+    let (Ok(at) | Err(at)) = leaf_search(heap, leaf, head.length, compare);
     if head.length < capacity(head.class) {
         put_leaf_entry(heap, leaf, at, handle);
         return (leaf, None);
@@ -385,8 +390,8 @@ pub(crate) fn remove(heap: &mut Heap, root: u32, compare: impl Compare) -> u32 {
 fn remove_below(heap: &mut Heap, node: u32, compare: &impl Compare) -> u32 {
     let head = header(heap, node);
     if head.level == 0 {
-        let at = leaf_position(heap, node, head.length, compare);
-        assert!(at < head.length, "a child that is to be removed is there");
+        let at =
+            leaf_search(heap, node, head.length, compare).expect("a child that is to be removed is there");
         close_gap(heap, node, at, 4);
         let length = head.length - 1;
         if length == 0 {

@@ -199,8 +199,8 @@ pub fn parse_reply<'a>(frame: &mut Cursor<'a>) -> Result<ReplyHeader<'a>, Decode
     }
     let missing = |field| DecodeError::MissingField { message: REPLY_HEADER, field };
     Ok(ReplyHeader {
-        call_id: call_id.ok_or(missing("callId"))?,
-        status: status.ok_or(missing("status"))?,
+        call_id: call_id.ok_or_else(|| missing("callId"))?,
+        status: status.ok_or_else(|| missing("status"))?,
         exception,
         message,
         error_code,

@@ -142,9 +142,9 @@ pub fn parse_call_header<'a>(frame: &mut Cursor<'a>) -> Result<CallHeader<'a>, D
     }
     let missing = |field| DecodeError::MissingField { message: CALL_HEADER, field };
     Ok(CallHeader {
-        method: method.ok_or(missing("methodName"))?,
-        protocol: protocol.ok_or(missing("declaringClassProtocolName"))?,
-        version: version.ok_or(missing("clientProtocolVersion"))?,
+        method: method.ok_or_else(|| missing("methodName"))?,
+        protocol: protocol.ok_or_else(|| missing("declaringClassProtocolName"))?,
+        version: version.ok_or_else(|| missing("clientProtocolVersion"))?,
     })
 }
 
