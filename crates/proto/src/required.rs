@@ -132,7 +132,7 @@ impl Field {
         wire_type: WireType,
         depth: u32,
     ) -> Result<bool, DecodeError> {
-        let wrong = DecodeError::WrongWireType { message: schema.name, field: self.name };
+        let wrong = || DecodeError::WrongWireType { message: schema.name, field: self.name };
         match (self.kind, wire_type) {
             (Kind::Varint, WireType::Varint) => cursor.varint().map(|_| true),
             (Kind::Enum(index), WireType::Varint) => {
@@ -155,7 +155,7 @@ impl Field {
             }
             (Kind::Message(index), WireType::Delimited) => {
                 let inner = Cursor::new(cursor.delimited()?);
-                let depth = depth.checked_sub(1).ok_or(DecodeError::TooDeep)?;
+                let Some(depth) = depth.checked_sub(1) else { return Err(DecodeError::TooDeep) };
                 walk(&SCHEMAS[usize::from(index)], inner, depth).map(|()| true)
             }
             // The packed form of a repeated number.
@@ -166,12 +166,12 @@ impl Field {
                         Kind::Varint | Kind::Enum(_) => inner.varint().map(drop)?,
                         Kind::Fixed64 => inner.take(8).map(drop)?,
                         Kind::Fixed32 => inner.take(4).map(drop)?,
-                        Kind::String | Kind::Bytes | Kind::Message(_) => return Err(wrong),
+                        Kind::String | Kind::Bytes | Kind::Message(_) => return Err(wrong()),
                     }
                 }
                 Ok(true)
             }
-            _ => Err(wrong),
+            _ => Err(wrong()),
         }
     }
 }
