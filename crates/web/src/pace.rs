@@ -79,10 +79,9 @@ impl HttpBody for Arriving {
             return Poll::Pending;
         };
         let bytes = frame.as_ref().map_or(0, bytes_of);
-        match self.pace.moved(bytes) {
-            true => Poll::Ready(frame),
-            false => Poll::Ready(Some(Err(told_to_end()))),
-        }
+        // What has come is given on, whatever has become of the connection: the body may be whole. If it is not, it ends with an error.
+        self.pace.moved(bytes);
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

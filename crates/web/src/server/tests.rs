@@ -197,7 +197,10 @@ async fn serve_two() -> Web {
         body
     };
     let router = Router::new().route("/form", axum::routing::post(take)).route("/endless", get(endless));
-    let pages = Pages { router, connections_max: 2, ..Pages::default() };
+    serve_pages(Pages { router, connections_max: 2, ..Pages::default() }).await
+}
+
+async fn serve_pages(pages: Pages) -> Web {
     let health: HealthSource = Arc::new(|| Health { ok: true, ..Health::default() });
     let address = "127.0.0.1:0".parse().unwrap();
     Web::bind_with(address, Arc::new(Registry::default()), health, pages).await.unwrap()
@@ -277,6 +280,37 @@ async fn a_form_that_moves_comes_whole_while_slow_ones_give_their_places_up() {
     let (length, answer) = moving.await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(&format!("{length} bytes")), "{answer}");
     assert!(slow.len() > 1, "nobody was made to wait");
+    web.shutdown().await;
+}
+
+/// A file that is written is none the worse for a client that has sent all of it and does not wait for the answer.
+#[tokio::test]
+async fn a_body_that_came_whole_is_read_whole_though_its_client_has_gone() {
+    let (sender, mut taken) = tokio::sync::mpsc::unbounded_channel();
+    let take = |body: axum::body::Body| async move {
+        drop(tokio::spawn(async move {
+            // To make a file takes a while.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let bytes = axum::body::to_bytes(body, usize::MAX).await;
+            let _ = sender.send(bytes.map(|bytes| bytes.len()).map_err(|error| error.to_string()));
+        }));
+        std::future::pending::<()>().await;
+    };
+    let router = Router::new().route("/file", axum::routing::put(take));
+    let web = serve_pages(Pages { router, ..Pages::default() }).await;
+    for (head, body, whole) in [
+        ("Content-Length: 9", "all of it", Some(9)),
+        ("Content-Length: 10", "all of it", None),
+        ("Transfer-Encoding: chunked", "9\r\nall of it\r\n0\r\n\r\n", Some(9)),
+        ("Transfer-Encoding: chunked", "9\r\nall of it\r\n", None),
+    ] {
+        let mut stream = TcpStream::connect(web.local_addr()).await.unwrap();
+        let request = format!("PUT /file HTTP/1.1\r\nHost: here\r\n{head}\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        drop(stream);
+        let taken = taken.recv().await.unwrap();
+        assert_eq!(taken.as_ref().ok().copied(), whole, "{head}: {taken:?}");
+    }
     web.shutdown().await;
 }
 
