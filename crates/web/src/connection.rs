@@ -4,7 +4,8 @@ use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{sync::Notify, time::Instant};
 
-/// The connections for whose clients the server waits: since when, and the number of each, which tells two of the same moment apart.
+/// The connections for whose clients the server waits: the time from which patience with each runs, which is later than the wait for those that have a
+/// grace; and its number, which tells two of the same moment apart.
 pub(crate) type Resting = BTreeMap<(Instant, u64), Connection>;
 
 /// A client of which a whole head of a request has come may make the server wait for so much longer than one of which nothing has come: at the pace
@@ -43,6 +44,8 @@ enum Phase {
     Waits {
         since: Instant,
         key: Instant,
+        /// The last bytes of an answer have not gone yet.
+        takes: bool,
     },
     Ended,
 }
@@ -55,23 +58,40 @@ impl Connection {
 
     /// The server waits for the client's next request from now on.
     pub(crate) fn rest(&self) {
-        self.rest_since(Instant::now(), Duration::ZERO);
+        self.rest_since(Instant::now(), Duration::ZERO, false);
+    }
+
+    /// All of an answer has been made. The server waits until the client has taken the rest of it ([`Connection::sent`]), and then for its next request.
+    pub(crate) fn rest_after_answer(&self) {
+        self.rest_since(Instant::now(), BODYS_GRACE, true);
+    }
+
+    /// All that was to be sent is on its way.
+    pub(crate) fn sent(&self) {
+        let mut state = self.0.state.lock();
+        if let Phase::Waits { key, takes: true, .. } = state.phase
+            && self.0.leave(key)
+        {
+            let now = Instant::now();
+            state.phase = Phase::Waits { since: now, key: now, takes: false };
+            self.0.resting.lock().insert((now, self.0.number), self.clone());
+        }
     }
 
     /// The server waits for a body to move. `already`: it has waited before, for so long, and what the client has moved since then is not worth
     /// mentioning.
     pub(crate) fn rest_within_body(&self, already: Duration) {
         let now = Instant::now();
-        self.rest_since(now.checked_sub(already).unwrap_or(now), BODYS_GRACE);
+        self.rest_since(now.checked_sub(already).unwrap_or(now), BODYS_GRACE, false);
     }
 
-    fn rest_since(&self, since: Instant, grace: Duration) {
+    fn rest_since(&self, since: Instant, grace: Duration, takes: bool) {
         let mut state = self.0.state.lock();
         if !matches!(state.phase, Phase::Busy) {
             return;
         }
         let key = since + if state.held > 0 { HOLDERS_GRACE } else { grace };
-        state.phase = Phase::Waits { since, key };
+        state.phase = Phase::Waits { since, key, takes };
         self.0.resting.lock().insert((key, self.0.number), self.clone());
     }
 
@@ -117,7 +137,7 @@ impl Connection {
     /// Tells the connection to end if the server has waited for its client for so long. Returns whether it does.
     pub(crate) fn cut(&self, patience: Duration) -> bool {
         let state = self.0.state.lock();
-        let Phase::Waits { since, key } = state.phase else { return false };
+        let Phase::Waits { since, key, .. } = state.phase else { return false };
         let ends = since.elapsed() >= patience && self.0.leave(key);
         if ends {
             self.tell_to_end();

@@ -2,7 +2,7 @@
 
 use crate::{
     connection::Connection,
-    pace::{Arriving, Leaving},
+    pace::{Arriving, Leaving, PIECE_BYTES},
     places::{Place, Places},
 };
 use axum::{
@@ -17,6 +17,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use socket2::SockRef;
 use std::{
     future::Future,
     io,
@@ -44,6 +45,9 @@ const HEADERS_DEADLINE: Duration = Duration::from_secs(30);
 const HEADER_BYTES_MAX: usize = 96 << 10;
 /// More lines of headers are refused.
 const HEADERS_MAX: usize = 100;
+/// The system takes no more of an answer while it has so many bytes of it that have not gone. Otherwise it takes megabytes, and then nothing until a third
+/// of them have gone: for seconds a client on a slow line would look like one that takes nothing. It says again that it takes more when half have gone.
+const UNSENT_BYTES_MAX: u32 = 2 * PIECE_BYTES as u32;
 /// The pause after an accept that failed because something ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -69,6 +73,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok((stream, from)) => {
                 // A body that is streamed goes out piece by piece.
                 let _ = stream.set_nodelay(true);
+                let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
                 return (stream, from);
             }
             Err(error) if is_of_one_connection(&error) => {}
@@ -84,12 +89,13 @@ async fn serve_one(stream: TcpStream, from: SocketAddr, place: Place, router: Ro
     let router = router.layer(Extension(Peer(from))).layer(Extension(place.connection.clone()));
     // The last layer is the first to see a request.
     let router = router.layer(middleware::from_fn_with_state(place.connection.clone(), answer));
+    let socket = Socket::new(stream, place.connection.clone());
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_DEADLINE)
         .max_buf_size(HEADER_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(Socket::new(stream)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
     tokio::select! {
         served = served => {
             if let Err(error) = served {
@@ -116,15 +122,16 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// A socket that fails when it has been idle for too long.
+/// A socket that fails when it has been idle for too long, and says when all has gone.
 struct Socket {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
+    connection: Connection,
 }
 
 impl Socket {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, idle: Box::pin(tokio::time::sleep(IDLE)) }
+    fn new(stream: TcpStream, connection: Connection) -> Self {
+        Self { stream, idle: Box::pin(tokio::time::sleep(IDLE)), connection }
     }
 
     fn moved(&mut self) {
@@ -164,7 +171,9 @@ impl AsyncWrite for Socket {
         self.poll_idle(context).map(Err)
     }
 
+    /// It is called when nothing is left that has not been written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.connection.sent();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -6,13 +6,13 @@ use hyper::body::{Bytes, Frame, SizeHint};
 use std::{
     io,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 use tokio::time::Instant;
 
 /// When so many bytes have moved, what the server has waited for them is forgotten. A client that moves a byte now and then gains nothing by it.
-const PIECE_BYTES: usize = 64 << 10;
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// Counts what the server waits for a client while a body moves.
 struct Pace {
@@ -94,23 +94,25 @@ impl HttpBody for Arriving {
 }
 
 /// The body of an answer. From each of its pieces until the next one is wanted, the server waits for the client; and when it is dropped, which is when
-/// all of it has gone, for the next request.
+/// all of it has been handed over to be sent, for the client to take the last ones, and then for the next request.
 pub(crate) struct Leaving {
     body: Body,
     pace: Pace,
     last_bytes: usize,
+    /// What is left of a long piece: it goes in short ones, or nobody would see how fast the client takes it.
+    left: Bytes,
 }
 
 impl Leaving {
     pub fn wrap(body: Body, connection: &Connection) -> Body {
-        Body::new(Self { body, pace: Pace::new(connection.clone()), last_bytes: 0 })
+        Body::new(Self { body, pace: Pace::new(connection.clone()), last_bytes: 0, left: Bytes::new() })
     }
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
         if self.pace.connection.begin() {
-            self.pace.connection.rest();
+            self.pace.connection.rest_after_answer();
         }
     }
 }
@@ -127,20 +129,34 @@ impl HttpBody for Leaving {
         if !self.pace.moved(last_bytes) {
             return Poll::Ready(Some(Err(told_to_end())));
         }
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(frame)) = &frame {
-            self.last_bytes = bytes_of(frame);
-            self.pace.wait();
+        if self.left.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(context))
+                .map(|frame| frame.map(Frame::into_data))
+            {
+                Some(Ok(Ok(data))) => self.left = data,
+                Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
         }
-        frame
+        let count = self.left.len().min(PIECE_BYTES);
+        let piece = self.left.split_to(count);
+        self.last_bytes = count;
+        self.pace.wait();
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.left.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (mut hint, left) = (self.body.size_hint(), self.left.len() as u64);
+        if let Some(most) = hint.upper() {
+            hint.set_upper(most + left);
+        }
+        hint.set_lower(hint.lower() + left);
+        hint
     }
 }
 

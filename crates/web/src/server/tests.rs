@@ -314,6 +314,82 @@ async fn a_body_that_came_whole_is_read_whole_though_its_client_has_gone() {
     web.shutdown().await;
 }
 
+/// Answers wait for each other, and the first one for the client: the server makes none of them meanwhile.
+#[tokio::test]
+async fn clients_that_ask_ahead_and_take_no_answer_give_their_places_up_to_those_that_ask() {
+    let router = Router::new().route("/page", get(|| async { "x".repeat(64 << 10) }));
+    let web = serve_pages(Pages { router, connections_max: 2, ..Pages::default() }).await;
+    let address = web.local_addr();
+    let mut silent = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all("GET /page HTTP/1.1\r\nHost: here\r\n\r\n".repeat(500).as_bytes()).await.unwrap();
+        silent.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let asked = tokio::time::timeout(LONG / 3, ask(address, "/health")).await;
+    assert!(asked.expect("there is a place in time").starts_with("HTTP/1.1 200"));
+    web.shutdown().await;
+}
+
+/// More than the system takes for a slow client at once.
+const ANSWER_BYTES: usize = 8 << 20;
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Takes an answer with a pause before each piece, and says how many bytes there were. What has not been taken waits at the server, not here.
+async fn take_slowly(addr: SocketAddr, path: &str) -> usize {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(PIECE_BYTES as u32).unwrap();
+    let mut stream = socket.connect(addr).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut piece, mut taken) = (vec![0; PIECE_BYTES], 0);
+    loop {
+        tokio::time::sleep(Duration::from_millis(70)).await;
+        match stream.read(&mut piece).await {
+            Ok(0) | Err(_) => return taken,
+            Ok(count) => taken += count,
+        }
+    }
+}
+
+/// How many bytes come to a client that takes an answer at a megabyte a second or less, while others wait all the time.
+async fn taken_while_others_wait(body: fn() -> axum::body::Body) -> usize {
+    let router = Router::new().route("/answer", get(move || async move { body() }));
+    let web = serve_pages(Pages { router, connections_max: 2, ..Pages::default() }).await;
+    let address = web.local_addr();
+    let taking = tokio::spawn(take_slowly(address, "/answer"));
+    let mut slow = Vec::new();
+    while !taking.is_finished() {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /health HTTP/1.1\r\nX-Slow: ").await.unwrap();
+        slow.push(stream);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    web.shutdown().await;
+    taking.await.unwrap()
+}
+
+/// On a slow line, a third of what the system takes for it at once is on its way for longer than a client may make the server wait.
+#[tokio::test]
+async fn an_answer_that_is_taken_slowly_is_taken_whole_while_others_wait() {
+    let pieces = || {
+        let (sender, body) = crate::body::pieces(Some(ANSWER_BYTES as u64));
+        drop(tokio::spawn(async move {
+            for _ in 0..ANSWER_BYTES / PIECE_BYTES {
+                if !sender.send(vec![b'x'; PIECE_BYTES].into()).await {
+                    return;
+                }
+            }
+            sender.end();
+        }));
+        body
+    };
+    let one_piece = || axum::body::Body::from(vec![b'x'; ANSWER_BYTES]);
+    let taken = tokio::join!(taken_while_others_wait(pieces), taken_while_others_wait(one_piece));
+    assert!(taken.0 > ANSWER_BYTES && taken.1 > ANSWER_BYTES, "{taken:?} bytes came, with the heads");
+}
+
 #[tokio::test]
 async fn headers_that_are_too_long_or_too_many_are_refused() {
     let web = serve(true).await;
