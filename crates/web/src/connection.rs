@@ -129,8 +129,8 @@ impl Connection {
     /// How long the server has waited for the client; `None`: it does not wait, or no longer.
     pub(crate) fn waited(&self) -> Option<Duration> {
         match self.0.state.lock().phase {
-            Phase::Waits { since, .. } => Some(since.elapsed()),
-            Phase::Busy | Phase::Ended => None,
+            Phase::Waits { since, key, .. } if self.0.rests(key) => Some(since.elapsed()),
+            Phase::Waits { .. } | Phase::Busy | Phase::Ended => None,
         }
     }
 
@@ -157,6 +157,10 @@ impl Connection {
 }
 
 impl Inner {
+    fn rests(&self, key: Instant) -> bool {
+        self.resting.lock().contains_key(&(key, self.number))
+    }
+
     /// Leaves those that rest. Returns whether the connection was among them.
     fn leave(&self, key: Instant) -> bool {
         self.resting.lock().remove(&(key, self.number)).is_some()

@@ -97,6 +97,22 @@ async fn a_flood_of_slow_clients_passes_and_nobody_waits_for_long() {
     flood.iter().for_each(JoinHandle::abort);
 }
 
+/// A connection that was told to end may take its time, and another client may wait for another place.
+#[tokio::test]
+async fn a_client_that_was_told_to_end_does_not_hide_the_next_slow_one() {
+    let mut connections = Connections::default();
+    let limit = limit(2, LONG);
+    let (told, slow, third) = (connections.open(), connections.open(), connections.open());
+    let _kept = limit.take(&told).await.unwrap();
+    let second = until_told(&slow, limit.take(&slow).await.unwrap());
+    told.rest_within_body(Duration::from_secs(2));
+    slow.rest_within_body(Duration::from_secs(1));
+    assert!(told.cut(Duration::ZERO));
+    let third = tokio::time::timeout(Duration::from_secs(10), limit.take(&third)).await;
+    assert!(third.is_ok_and(|place| place.is_some()), "no place became free");
+    second.await.unwrap();
+}
+
 /// The request may have ended its connection long before its place: what it was told then must not reach another one.
 #[tokio::test]
 async fn a_connection_that_has_ended_rests_no_more() {
