@@ -11,6 +11,8 @@ use tokio::{
 /// While others wait for a place, a connection may make the server wait for so long. A client that sends a byte now and then, or takes one, would
 /// otherwise keep a place for as long as it likes.
 const PATIENCE: Patience = Patience::new(Duration::from_secs(2), Duration::from_millis(50));
+/// Who waits for a place looks at least so often for a connection that has made the server wait for too long: another one than before may have by then.
+const LOOK_PERIOD: Duration = Duration::from_millis(250);
 /// A connection that was told to end is given so long, before another one is told.
 const END_MAX: Duration = Duration::from_secs(2);
 
@@ -71,8 +73,8 @@ impl Places {
             return self.place(permit);
         }
         loop {
-            // Where the server waits for none of them, one of them may come to rest.
-            let until = self.oldest().unwrap_or_else(Instant::now) + self.patience.now;
+            let look = Instant::now() + LOOK_PERIOD;
+            let until = self.oldest().map_or(look, |oldest| look.min(oldest + self.patience.now));
             tokio::select! {
                 biased;
                 permit = permit(&self.free) => return self.place(permit),
@@ -96,7 +98,7 @@ impl Places {
     }
 
     fn oldest(&self) -> Option<Instant> {
-        self.resting.lock().first_key_value().map(|((since, _), _)| *since)
+        self.resting.lock().first_key_value().map(|((from, _), _)| *from)
     }
 
     /// Returns whether a connection gives its place up.
@@ -119,3 +121,6 @@ async fn permit(free: &Arc<Semaphore>) -> OwnedSemaphorePermit {
         Err(_) => pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;
