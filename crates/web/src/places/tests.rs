@@ -20,3 +20,25 @@ async fn a_connection_that_comes_to_rest_while_others_wait_gives_its_place_up_as
     drop(place);
     waits.await.unwrap();
 }
+
+/// A client has the time that bytes need for the last ones of its answer, and then no more than any that asks for nothing.
+#[tokio::test]
+async fn the_time_for_the_end_of_an_answer_is_over_when_it_has_gone() {
+    let mut places = Places::new(2);
+    let place = places.take().await;
+    let connection = &place.connection;
+    // There is no answer yet.
+    connection.sent();
+    assert!(connection.begin());
+    let before = Instant::now();
+    connection.rest_after_answer();
+    assert!(places.oldest().unwrap() >= before + Duration::from_secs(1));
+    connection.sent();
+    assert!(places.oldest().unwrap() <= Instant::now());
+    // It was told to end: it does not come back.
+    assert!(connection.begin());
+    connection.rest_after_answer();
+    assert!(connection.cut(Duration::ZERO));
+    connection.sent();
+    assert!(places.oldest().is_none() && !connection.begin());
+}
