@@ -1,13 +1,31 @@
 //! A connection, as others see it who wait for its place: whether the server waits for its client, and for how long.
 
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{sync::Notify, time::Instant};
 
 /// The connections for whose clients the server waits: the time from which patience with each runs, which is later than the wait for those that have a
 /// grace; and its number, which tells two of the same moment apart.
 pub(crate) type Resting = BTreeMap<(Instant, u64), Connection>;
 
+/// What the connections of a server have in common.
+#[derive(Default)]
+pub(crate) struct Common {
+    pub resting: Mutex<Resting>,
+    /// A new connection waits for the place of another one.
+    pub is_full: AtomicBool,
+}
+
+/// A connection that has had its place for so long ends with its next answer, while others wait. One on which a request always follows the other would
+/// keep its place for ever otherwise: the server never waits for its client.
+const TURN: Duration = Duration::from_secs(5);
 /// A client of which a whole head of a request has come may make the server wait for so much longer than one of which nothing has come: at the pace
 /// of a slow line.
 const BODYS_GRACE: Duration = Duration::from_secs(1);
@@ -24,7 +42,8 @@ pub struct Connection(Arc<Inner>);
 
 struct Inner {
     number: u64,
-    resting: Arc<Mutex<Resting>>,
+    begun: Instant,
+    common: Arc<Common>,
     state: Mutex<State>,
     end: Notify,
 }
@@ -51,9 +70,14 @@ enum Phase {
 }
 
 impl Connection {
-    pub(crate) fn new(number: u64, resting: Arc<Mutex<Resting>>) -> Self {
+    pub(crate) fn new(number: u64, common: Arc<Common>) -> Self {
         let state = Mutex::new(State { phase: Phase::Busy, held: 0 });
-        Self(Arc::new(Inner { number, resting, state, end: Notify::new() }))
+        Self(Arc::new(Inner { number, begun: Instant::now(), common, state, end: Notify::new() }))
+    }
+
+    /// Whether the connection is to end with the answer that is made now, for the sake of others.
+    pub(crate) fn has_had_its_turn(&self) -> bool {
+        self.0.common.is_full.load(Ordering::Relaxed) && self.0.begun.elapsed() >= TURN
     }
 
     /// The server waits for the client's next request from now on.
@@ -74,7 +98,7 @@ impl Connection {
         {
             let now = Instant::now();
             state.phase = Phase::Waits { since: now, key: now, takes: false };
-            self.0.resting.lock().insert((now, self.0.number), self.clone());
+            self.0.common.resting.lock().insert((now, self.0.number), self.clone());
         }
     }
 
@@ -92,7 +116,7 @@ impl Connection {
         }
         let key = since + if state.held > 0 { HOLDERS_GRACE } else { grace };
         state.phase = Phase::Waits { since, key, takes };
-        self.0.resting.lock().insert((key, self.0.number), self.clone());
+        self.0.common.resting.lock().insert((key, self.0.number), self.clone());
     }
 
     /// The client has done what the server waited for. Returns false if the connection has been told to end, or has ended: what the client asks for
@@ -158,11 +182,11 @@ impl Connection {
 
 impl Inner {
     fn rests(&self, key: Instant) -> bool {
-        self.resting.lock().contains_key(&(key, self.number))
+        self.common.resting.lock().contains_key(&(key, self.number))
     }
 
     /// Leaves those that rest. Returns whether the connection was among them.
     fn leave(&self, key: Instant) -> bool {
-        self.resting.lock().remove(&(key, self.number)).is_some()
+        self.common.resting.lock().remove(&(key, self.number)).is_some()
     }
 }

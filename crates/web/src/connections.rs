@@ -8,7 +8,7 @@ use crate::{
 use axum::{
     Extension, Router,
     extract::{Request, State},
-    http::StatusCode,
+    http::{HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
@@ -113,7 +113,10 @@ async fn answer(State(connection): State<Connection>, request: Request, next: Ne
     if !connection.begin() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let answer = next.run(request.map(|body| Arriving::wrap(body, &connection))).await;
+    let mut answer = next.run(request.map(|body| Arriving::wrap(body, &connection))).await;
+    if connection.has_had_its_turn() {
+        answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     answer.map(|body| Leaving::wrap(body, &connection))
 }
 

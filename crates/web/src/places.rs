@@ -1,8 +1,11 @@
 //! The places of a server's connections, and which connection gives its own up when others wait.
 
-use crate::connection::{Connection, Resting};
-use parking_lot::Mutex;
-use std::{future::pending, sync::Arc, time::Duration};
+use crate::connection::{Common, Connection};
+use std::{
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep_until, timeout},
@@ -41,7 +44,7 @@ impl Patience {
 /// The places that there are.
 pub(crate) struct Places {
     free: Arc<Semaphore>,
-    resting: Arc<Mutex<Resting>>,
+    common: Arc<Common>,
     patience: Patience,
     /// The number of the next connection.
     next: u64,
@@ -62,28 +65,36 @@ impl Drop for Place {
 impl Places {
     pub fn new(count_max: usize) -> Self {
         let free = Arc::new(Semaphore::new(count_max));
-        Self { free, resting: Arc::default(), patience: PATIENCE, next: 0 }
+        Self { free, common: Arc::default(), patience: PATIENCE, next: 0 }
     }
 
     /// Waits for a place for a new connection. If all are taken, the connection for which the server has waited for the longest time gives its own up,
-    /// once the patience for it is at an end.
+    /// once the patience for it is at an end; and those that have had their turn end with their next answers.
     pub async fn take(&mut self) -> Place {
         if let Ok(permit) = self.free.clone().try_acquire_owned() {
             self.patience.grow();
             return self.place(permit);
         }
+        self.common.is_full.store(true, Ordering::Relaxed);
+        let permit = self.wait().await;
+        self.common.is_full.store(false, Ordering::Relaxed);
+        self.place(permit)
+    }
+
+    async fn wait(&mut self) -> OwnedSemaphorePermit {
         loop {
+            // Where the server waits for none of them, one of them may come to rest.
             let look = Instant::now() + LOOK_PERIOD;
             let until = self.oldest().map_or(look, |oldest| look.min(oldest + self.patience.now));
             tokio::select! {
                 biased;
-                permit = permit(&self.free) => return self.place(permit),
+                permit = permit(&self.free) => return permit,
                 () = sleep_until(until) => {}
             }
             if self.cut_oldest() {
                 self.patience.shrink();
                 if let Ok(permit) = timeout(END_MAX, permit(&self.free)).await {
-                    return self.place(permit);
+                    return permit;
                 }
             }
         }
@@ -92,18 +103,18 @@ impl Places {
     fn place(&mut self, permit: OwnedSemaphorePermit) -> Place {
         let number = self.next;
         self.next += 1;
-        let connection = Connection::new(number, self.resting.clone());
+        let connection = Connection::new(number, self.common.clone());
         connection.rest();
         Place { connection, _permit: permit }
     }
 
     fn oldest(&self) -> Option<Instant> {
-        self.resting.lock().first_key_value().map(|((from, _), _)| *from)
+        self.common.resting.lock().first_key_value().map(|((from, _), _)| *from)
     }
 
     /// Returns whether a connection gives its place up.
     fn cut_oldest(&self) -> bool {
-        let mut resting = self.resting.lock();
+        let mut resting = self.common.resting.lock();
         match resting.first_entry() {
             Some(oldest) if oldest.key().0.elapsed() >= self.patience.now => {
                 oldest.remove().tell_to_end();

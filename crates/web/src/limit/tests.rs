@@ -4,14 +4,14 @@ use tokio::task::JoinHandle;
 /// Connections beside each other.
 #[derive(Default)]
 struct Connections {
-    resting: Arc<Mutex<crate::connection::Resting>>,
+    common: Arc<crate::connection::Common>,
     next: u64,
 }
 
 impl Connections {
     fn open(&mut self) -> Connection {
         self.next += 1;
-        Connection::new(self.next, self.resting.clone())
+        Connection::new(self.next, self.common.clone())
     }
 }
 
@@ -121,5 +121,5 @@ async fn a_connection_that_has_ended_rests_no_more() {
     gone.rest();
     gone.end();
     gone.rest();
-    assert!(!gone.begin() && gone.waited().is_none() && connections.resting.lock().is_empty());
+    assert!(!gone.begin() && gone.waited().is_none() && connections.common.resting.lock().is_empty());
 }

@@ -332,6 +332,34 @@ async fn clients_that_ask_ahead_and_take_no_answer_give_their_places_up_to_those
     web.shutdown().await;
 }
 
+/// A connection on which one request follows the other makes nobody wait, and would keep its place for ever.
+#[tokio::test]
+async fn connections_that_always_ask_give_their_places_up_between_answers_to_those_that_wait() {
+    let web = serve_two().await;
+    let address = web.local_addr();
+    let mut busy = Vec::new();
+    for _ in 0..2 {
+        busy.push(tokio::spawn(async move {
+            let mut connections = 0;
+            loop {
+                connections += 1;
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let mut answer = vec![0; 4096];
+                while stream.write_all(b"GET /live HTTP/1.1\r\nHost: here\r\n\r\n").await.is_ok()
+                    && matches!(stream.read(&mut answer).await, Ok(count) if count > 0)
+                {}
+                assert!(connections < 1000, "no connection lasts");
+            }
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let asked = tokio::time::timeout(LONG / 3, ask(address, "/health")).await;
+    assert!(asked.expect("there is a place in time").starts_with("HTTP/1.1 200"));
+    assert!(busy.iter().all(|task| !task.is_finished()));
+    busy.iter().for_each(|task| task.abort());
+    web.shutdown().await;
+}
+
 /// More than the system takes for a slow client at once.
 const ANSWER_BYTES: usize = 8 << 20;
 const PIECE_BYTES: usize = 64 << 10;
