@@ -136,7 +136,8 @@ impl BlockMap {
         if commands.is_empty() {
             let index = self.speaker(id)?;
             if self.commanding {
-                self.servers.get_mut(index).heard_on.get_or_insert(id.connection);
+                let server = self.servers.get_mut(index);
+                server.heard_on = server.heard_on.max(Some(id.connection));
             }
             commands = self.commands(index);
         }

@@ -67,8 +67,9 @@ pub struct Server {
     pub contradicts: bool,
     /// When it was last asked to report anew for that reason.
     pub last_asked: Option<Moment>,
-    /// The connection on which it was answered first since this server began to command. From then on it knows whom to obey, and a
-    /// report that it begins afterwards, there or on a later connection, shows nothing that an older active may still have deleted.
+    /// The latest connection on which it was answered since this server began to command. A report that it begins there afterwards shows
+    /// nothing that an older active may still have deleted: it has heard whom to obey. Of an answer on another connection it may not have
+    /// heard, because answers are lost with their connection.
     pub heard_on: Option<u64>,
     /// The latest permission to send a full report that was given together with the claim of this reign; 0: none. A report
     /// that was sent with it shows nothing that an older active may still have deleted either, whatever other answers were

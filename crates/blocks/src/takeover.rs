@@ -86,17 +86,13 @@ impl BlockMap {
     }
 
     /// Whether a report that begins now on this connection, with this lease (0: none), shows what its storage holds under the
-    /// orders of this server alone.
+    /// orders of this server alone. Data servers report without a lease when an operator asks them to.
     pub(crate) fn is_unfenced(&self, server: u32, connection: u64, lease: u64) -> bool {
         if self.config.rules.break_rule(Broken::EarlyReportsTrusted) {
             return true;
         }
         let server = self.servers.get(server);
-        if lease == 0 {
-            server.heard_on.is_some_and(|heard_on| connection >= heard_on)
-        } else {
-            lease == server.fenced_lease
-        }
+        if lease == 0 { server.heard_on == Some(connection) } else { lease == server.fenced_lease }
     }
 
     /// A report that is under way, or waits for the sweep, may show what an order of somebody else has deleted since it was
