@@ -98,17 +98,29 @@ impl BlockMap {
         for (place, replica) in &construction.replicas {
             if replica.state == ReplicaState::Finalized && replica.generation_stamp == block.generation_stamp
             {
-                if replica.length == block.length { &mut fitting } else { &mut damaged }.push(*place);
+                match replica.length == block.length {
+                    true => fitting.push(*place),
+                    false => damaged.push((*place, replica.length)),
+                }
             }
         }
         if has_grown {
-            places.retain(|place| !fitting.contains(place) && !damaged.contains(place));
+            places.retain(|place| !fitting.contains(place) && !damaged.iter().any(|(at, _)| at == place));
             for place in places {
                 self.remove_place(slot, place);
             }
         }
-        for place in damaged {
-            self.mark_corrupt(slot, place, block.generation_stamp, CorruptReason::SizeMismatch);
+        for (place, length) in damaged {
+            if self.may_have_grown(block, length) {
+                let row =
+                    ReportedReplica { block: Block { length, ..block }, state: ReplicaState::Finalized };
+                // What waits already is newer.
+                if !self.postponed.has(block.id, place) {
+                    self.postpone(place, &row);
+                }
+            } else {
+                self.mark_corrupt(slot, place, block.generation_stamp, CorruptReason::SizeMismatch);
+            }
         }
         for place in fitting {
             self.add_place(slot, place);

@@ -55,6 +55,11 @@ impl Postponed {
         true
     }
 
+    /// Whether a row about this replica waits.
+    pub fn has(&self, id: BlockId, place: u32) -> bool {
+        self.rows.contains_key(&(id, place))
+    }
+
     /// All rows about the block.
     pub fn take(&mut self, id: BlockId) -> Vec<(u32, ReportedReplica)> {
         if self.rows.is_empty() {

@@ -9,7 +9,7 @@ use crate::{
     unknown::Source,
     words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
 };
-use base::{BlockId, GenerationStamp, Moment};
+use base::{Block, BlockId, GenerationStamp, Moment};
 use std::collections::BTreeMap;
 
 /// A replica that must not be read, and counts for nothing.
@@ -149,6 +149,11 @@ impl BlockMap {
         }
         match judgement {
             Judgement::Irrelevant => Verdict::Ignored,
+            Judgement::Corrupt(CorruptReason::SizeMismatch)
+                if self.may_have_grown(record.block(), replica.block.length) =>
+            {
+                self.postpone(place, replica)
+            }
             Judgement::Corrupt(reason) => {
                 self.mark_corrupt(slot, place, replica.block.generation_stamp, reason);
                 Verdict::Corrupt
@@ -174,6 +179,12 @@ impl BlockMap {
         }
     }
 
+    /// A server that only listens may not have read yet that the block was opened again. If its writer keeps the stamp, a replica that is
+    /// longer than the block is the first that is heard of it. The row waits until the log tells, or this server commands.
+    pub(crate) fn may_have_grown(&self, known: Block, length: u64) -> bool {
+        !self.commanding && length > known.length
+    }
+
     fn judge_unknown(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
         if replica.block.id > self.last_allocated.id {
             let in_future = replica.block.generation_stamp > self.last_allocated.stamp;
@@ -189,7 +200,7 @@ impl BlockMap {
         self.safe_mode.stage() != crate::safe_mode::Stage::Off
     }
 
-    fn postpone(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
+    pub(crate) fn postpone(&mut self, place: u32, replica: &ReportedReplica) -> Verdict {
         if !self.postponed.add(place, *replica) {
             self.counts.dropped_rows += 1;
             self.storages.get_mut(place).is_incomplete = true;
