@@ -195,6 +195,8 @@ impl BlockMap {
         self.arena.add_place(slot, place);
         self.storages.get_mut(place).blocks += 1;
         self.note_claim(place, slot);
+        // The report itself is in the hands of the caller; an earlier one that lacked the replica does so no longer.
+        self.note_seen(slot, place);
         self.counts.safe += u64::from(self.arena.place_count(slot) == self.min_replication());
         true
     }

@@ -57,3 +57,18 @@ fn what_a_full_report_lacks_does_not_come_back_with_the_commit() {
     assert!(told.is_empty(), "the last replica is ordered to go");
     assert_eq!(cluster.live(1), 1);
 }
+
+/// A report waits for the broom, because it lacks a replica. Before the broom has come by, the next report names one that the first did not know of.
+#[test]
+fn a_listening_server_keeps_what_only_the_second_of_two_reports_names() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    cluster.map.become_listening(cluster.now);
+    cluster.add_complete(block(1, 5), 1);
+    cluster.add_complete(block(2, 5), 1);
+    cluster.report(1, &[finalized(block(1, 5))]);
+    assert!(cluster.report(1, &[]).needs_sweep);
+    cluster.report(1, &[finalized(block(1, 5)), finalized(block(2, 5))]);
+    assert_eq!((cluster.live(1), cluster.live(2)), (1, 1));
+    cluster.sweep();
+    assert_eq!((cluster.live(1), cluster.live(2)), (1, 1));
+}
