@@ -2,7 +2,7 @@
 
 use crate::words::{ReplicaState, ReportedReplica, UcReplica};
 use base::{BlockId, GenerationStamp, Moment};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub struct Construction {
@@ -121,9 +121,9 @@ impl Constructions {
         }
     }
 
-    /// A full report of this storage is whole, and of the unfinished blocks it names only these. The storage has lost its replicas of all others.
-    pub fn forget_lacking(&mut self, place: u32, named: &BTreeSet<BlockId>) {
-        for (_, construction) in self.blocks.iter_mut().filter(|(id, _)| !named.contains(*id)) {
+    /// A full report of this storage is whole. The storage has lost its replicas of the unfinished blocks that the report does not name.
+    pub fn forget_lacking(&mut self, place: u32, is_named: impl Fn(BlockId) -> bool) {
+        for (_, construction) in self.blocks.iter_mut().filter(|(id, _)| !is_named(**id)) {
             let known = construction.replicas.len();
             construction.replicas.retain(|(held, _)| *held != place);
             construction.lost_place |= construction.replicas.len() < known;

@@ -212,7 +212,9 @@ impl BlockMap {
         let server = storage.server;
         report.done.needs_sweep = storage.blocks != report.seen.count();
         let done = report.done;
-        self.constructions.forget_lacking(id.storage, &report.unfinished);
+        // A block may have been opened again since its row was taken.
+        let is_seen = |id: BlockId| self.arena.find(id).is_some_and(|slot| report.seen.contains(slot));
+        self.constructions.forget_lacking(id.storage, |id| report.unfinished.contains(&id) || is_seen(id));
         if done.needs_sweep {
             report.sweep_until = Some(self.request_sweep());
             self.storages.get_mut(id.storage).full_report = Some(report);

@@ -72,3 +72,26 @@ fn a_listening_server_keeps_what_only_the_second_of_two_reports_names() {
     cluster.sweep();
     assert_eq!((cluster.live(1), cluster.live(2)), (1, 1));
 }
+
+/// The rows of both replicas have been taken, and the reports are not at their end yet, when a client opens the file for append. It closes it again
+/// without a byte.
+#[test]
+fn a_block_that_is_opened_again_in_the_midst_of_reports_is_not_missing_in_them() {
+    let mut cluster = Cluster::with_servers(config(), 2);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    let reports = [1, 2].map(|server| {
+        let begin = |map: &mut BlockMap, id: ServerId<'_>, now| {
+            map.begin_report(id, &storage(server), StorageType::Disk, 0, now)
+        };
+        cluster.speak(server, begin).unwrap()
+    });
+    for report in reports {
+        cluster.map.report_slice(report, &[finalized(block(1, 5))], cluster.now).unwrap();
+    }
+    cluster.map.reopen(block(1, 5), &[]);
+    for report in reports {
+        cluster.map.finish_report(report, cluster.now).unwrap();
+    }
+    cluster.check();
+    assert_eq!(cluster.map.facts(BlockId(1)).unwrap().finalized_as(block(1, 5)), 2);
+}
