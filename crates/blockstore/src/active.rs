@@ -40,6 +40,9 @@ pub(crate) struct Files {
     pub promised: u64,
     /// The names in the replica's directory are durable: needed once before the first hsync is answered.
     pub is_named_durably: bool,
+    /// Bytes of it have been durable before: it was hsynced, or had been finished before an append. So it is made durable when it is finished.
+    /// Once its file is closed, nobody recovers what a loss of power has undone.
+    pub was_durable: bool,
     /// A write has failed in its midst: the files may hold more than the replica has, and another sum for its last chunk.
     pub is_torn: bool,
     /// The replica was invalidated and may not be written any more.

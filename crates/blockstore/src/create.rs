@@ -67,6 +67,7 @@ impl PoolStore {
             last_sum: None,
             promised: 0,
             is_named_durably: false,
+            was_durable: false,
             is_torn: false,
             is_gone: false,
         };

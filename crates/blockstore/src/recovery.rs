@@ -341,6 +341,7 @@ impl PoolStore {
             last_sum,
             promised: 0,
             is_named_durably: false,
+            was_durable: true,
             is_torn: false,
             is_gone: false,
         };

@@ -270,6 +270,7 @@ impl ReplicaWriter {
         let _urgent = self.stream.as_ref().map(WriteStream::urgent);
         let mut files = self.active.files_for(self.writer)?;
         self.store.sync_files(&self.active, &mut files)?;
+        files.was_durable = true;
         if !files.is_named_durably {
             let directory = self.store.paths(self.active.volume).directory(files.place, self.active.id);
             self.store.sync_directory(self.active.volume, &directory)?;
@@ -281,8 +282,8 @@ impl ReplicaWriter {
         Ok(())
     }
 
-    /// The replica is complete: moves block and meta file to their final place. With `sync` its bytes and
-    /// names are durable before this returns.
+    /// The replica is complete: moves block and meta file to their final place. With `sync`, and where some of its bytes have been durable before,
+    /// its bytes and names are durable before this returns.
     ///
     /// # Errors
     /// [`StoreError::Replaced`] if a newer writer has the replica; [`StoreError::Io`] if the files cannot be synced or
@@ -291,6 +292,7 @@ impl ReplicaWriter {
         if let Some(stream) = &self.stream {
             stream.file().end();
         }
+        let sync = sync || self.active.files_for(self.writer)?.was_durable;
         let _urgent = self.stream.as_ref().filter(|_| sync).map(WriteStream::urgent);
         let mut files = self.active.files_for(self.writer)?;
         let open = files.open.clone().filter(|_| self.stream.is_none() && self.drops_behind);

@@ -158,6 +158,7 @@ fn live(store: &PoolStore, dice: &mut Dice, promises: &mut BTreeMap<u64, Promise
     for _ in 0..4 {
         let id = 1 + dice.below(3) + (dice.below(2) << 8);
         let mut promise = promises.get(&id).copied().unwrap_or_default();
+        let mut was_durable = promise.is_finished;
         let mut writer = if promise.is_finished {
             // Some clients keep the stamp.
             let stamp = promise.stamp + dice.below(2);
@@ -182,6 +183,7 @@ fn live(store: &PoolStore, dice: &mut Dice, promises: &mut BTreeMap<u64, Promise
             write_on(&mut writer, dice)?;
             if dice.chance(40) {
                 writer.sync()?;
+                was_durable = true;
                 let Block { generation_stamp, length, .. } = writer.block();
                 promise = Promise { stamp: generation_stamp.0, length, is_changing: false, ..promise };
                 promises.insert(id, promise);
@@ -192,7 +194,7 @@ fn live(store: &PoolStore, dice: &mut Dice, promises: &mut BTreeMap<u64, Promise
             promises.entry(id).or_default().is_changing = true;
             let sync = dice.chance(70);
             writer.finalize(sync)?;
-            match sync {
+            match sync || was_durable {
                 true => {
                     let stamp = generation_stamp.0;
                     promises.insert(id, Promise { stamp, length, is_finished: true, is_changing: false })
@@ -262,6 +264,46 @@ fn check(store: &PoolStore, id: u64, promise: Promise) -> Result<(), String> {
 fn what_was_promised_survives_a_loss_of_power() {
     for seed in 0..400 {
         run(seed);
+    }
+}
+
+/// A client has hsynced all that it wrote, and closes the file: from then on nobody recovers the block. Then the power goes everywhere, and of the
+/// renames that finished the replica none has reached a disk.
+#[test]
+fn what_was_hsynced_is_finished_durably_at_the_close() {
+    for loss in [Loss::All, Loss::Random, Loss::Nothing] {
+        let disk = SimDisk::new(Dice::new(1));
+        let store = start(&disk, &mut Dice::new(2), i64::MAX).unwrap();
+        let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+        write_on(&mut writer, &mut Dice::new(3)).unwrap();
+        writer.sync().unwrap();
+        write_on(&mut writer, &mut Dice::new(4)).unwrap();
+        let finished = writer.finalize(false).unwrap();
+        disk.crash(loss);
+        let store = start(&disk, &mut Dice::new(5), i64::MAX).unwrap();
+        assert_eq!(store.facts(POOL, finished.id).unwrap().state, ReplicaState::Finalized, "{loss:?}");
+        let reader = store.read(&block(1, 1001)).unwrap();
+        assert_eq!(content(&reader), data_bytes(finished.length as usize), "{loss:?}");
+    }
+}
+
+/// The replica had been durable for long when a client appended a few bytes and closed the file, without an hsync.
+#[test]
+fn what_was_durable_before_an_append_is_finished_durably_behind_it() {
+    for loss in [Loss::All, Loss::Random, Loss::Nothing] {
+        let disk = SimDisk::new(Dice::new(1));
+        let store = start(&disk, &mut Dice::new(2), i64::MAX).unwrap();
+        let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+        write_on(&mut writer, &mut Dice::new(3)).unwrap();
+        let before = writer.finalize(true).unwrap();
+        let mut writer = store.append(&block(1, 1001), GenerationStamp(1002), before.length).unwrap();
+        write_on(&mut writer, &mut Dice::new(4)).unwrap();
+        let finished = writer.finalize(false).unwrap();
+        disk.crash(loss);
+        let store = start(&disk, &mut Dice::new(5), i64::MAX).unwrap();
+        assert_eq!(store.facts(POOL, finished.id).unwrap().state, ReplicaState::Finalized, "{loss:?}");
+        let reader = store.read(&block(1, 1002)).unwrap();
+        assert_eq!(content(&reader), data_bytes(finished.length as usize), "{loss:?}");
     }
 }
 
