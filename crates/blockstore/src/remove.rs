@@ -38,10 +38,11 @@ impl PoolStore {
         let store = self.clone();
         self.volumes.threads.submit_background(volume, move || {
             store.remove_record(removed, record);
-            store.state.map.write().removing.remove(&id);
+            // Told before the id is free: a replica that is made here next is told of later.
             if let Some(observer) = store.state.observer.get() {
                 observer.deleted(store.storage_id(volume), removed);
             }
+            store.state.map.write().removing.remove(&id);
         });
         Ok(())
     }
@@ -105,7 +106,12 @@ impl PoolStore {
             let found = map.records.get(&id);
             let is_same =
                 !map.moving.contains(&id) && matches!(found, Some(Record::Finalized(now)) if *now == settled);
-            is_same && !map.recovering.contains_key(&id) && map.records.remove(&id).is_some()
+            let is_forgotten =
+                is_same && !map.recovering.contains_key(&id) && map.records.remove(&id).is_some();
+            if is_forgotten {
+                map.removing.insert(id);
+            }
+            is_forgotten
         };
         if is_forgotten {
             self.state.unsettle(id);
@@ -118,6 +124,7 @@ impl PoolStore {
             if let Some(observer) = self.state.observer.get() {
                 observer.deleted(self.storage_id(index), block);
             }
+            self.state.map.write().removing.remove(&id);
         }
         is_forgotten
     }

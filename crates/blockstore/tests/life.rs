@@ -2,10 +2,10 @@
 
 mod common;
 
-use base::GenerationStamp;
-use blockstore::{Checksum, ReplicaState, StoreError};
+use base::{Block, GenerationStamp};
+use blockstore::{Checksum, Observer, PoolStore, ReplicaState, StoreError};
 use common::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn a_replica_is_written_finished_and_read() {
@@ -225,6 +225,38 @@ fn what_is_invalidated_goes_and_is_told() {
     eventually("the files are removed", || !seen.deleted.lock().unwrap().is_empty());
     assert_eq!(*seen.deleted.lock().unwrap(), [finished]);
     assert_eq!(store.volumes().storage_reports()[0].used_bytes, 0);
+    eventually("the id is free again", || store.create_rbw(&new(1, 1003)).is_ok());
+}
+
+/// Tries to make a replica of the block whose removal it is told of.
+struct Hasty {
+    store: PoolStore,
+    told: Mutex<Vec<Result<(), String>>>,
+}
+
+impl Observer for Hasty {
+    fn deleted(&self, _: &Arc<str>, _: Block) {
+        let made = self.store.create_rbw(&new(1, 1002)).map(drop).map_err(|error| error.to_string());
+        self.told.lock().unwrap().push(made);
+    }
+    fn damaged(&self, _: &Arc<str>, _: Block) {}
+    fn received(&self, _: &Arc<str>, _: Block) {}
+    fn volume_lost(&self, _: &Arc<str>, _: Vec<Block>) {}
+}
+
+/// Otherwise a new replica could be finished, and told of, before the removal of the old one is: then the metadata server would take the new one for
+/// deleted.
+#[test]
+fn no_replica_is_made_before_the_removal_of_the_last_one_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let hasty = Arc::new(Hasty { store: store.clone(), told: Mutex::default() });
+    store.set_observer(hasty.clone());
+    store_block(&store, 1, 1000);
+    store.invalidate(&block(1, 1001)).unwrap();
+    eventually("it is told", || !hasty.told.lock().unwrap().is_empty());
+    let told = hasty.told.lock().unwrap()[0].clone();
+    assert!(told.clone().is_err_and(|error| error.contains("being removed")), "{told:?}");
     eventually("the id is free again", || store.create_rbw(&new(1, 1003)).is_ok());
 }
 
