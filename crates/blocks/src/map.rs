@@ -64,6 +64,10 @@ pub struct BlockMap {
     pub(crate) last_promise_roll: Moment,
     /// When it was last asked whether writers need servers that were let go.
     pub(crate) looked_after_writers: Moment,
+    /// When it was last asked which servers are dead.
+    pub(crate) looked_for_dead: Moment,
+    /// No server is called dead before this moment.
+    pub(crate) is_patient_until: Moment,
     /// The newest moment that a call has brought, for those calls that bring none.
     pub(crate) latest: Moment,
     /// Some live server has shown that it stores blocks, as of the last tick in which a server was to leave.
@@ -135,6 +139,8 @@ impl BlockMap {
             takeover: None,
             last_promise_roll: now,
             looked_after_writers: now,
+            looked_for_dead: now,
+            is_patient_until: now,
             latest: now,
             has_proved_servers: false,
             mean_xceivers: 0.0,

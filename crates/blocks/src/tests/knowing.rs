@@ -89,6 +89,25 @@ fn stale_servers_are_read_from_last_and_dead_ones_not_at_all() {
     assert_eq!(cluster.map.servers(ServerFilter::Dead).len(), 1);
 }
 
+/// The metadata server's own process was stopped, or its machine was. All servers seem to be silent since.
+#[test]
+fn nobody_is_called_dead_because_the_metadata_server_was_held_up() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 1), 3, &[1, 2, 3]);
+    cluster.pass(500, &[1, 2, 3]);
+    cluster.now = cluster.now.plus_ms(1_000_000);
+    cluster.map.tick(cluster.now, &|_| 0);
+    assert_eq!(cluster.holders(1), [1, 2, 3]);
+    cluster.map.set_replication(BlockId(1), 2, cluster.now);
+    cluster.map.tick(cluster.now, &|_| 0);
+    assert!(cluster.heartbeat(1).is_empty(), "the others are not heard yet");
+    // One of them died in that time.
+    assert!(deletions(&cluster.pass(500, &[1, 2])).is_empty());
+    cluster.pass(1_000, &[1, 2]);
+    assert_eq!(cluster.holders(1), [1, 2]);
+    assert_eq!(cluster.map.take_events().died, ["10.0.0.3:9866"]);
+}
+
 #[test]
 fn a_dead_server_must_register_and_report_again() {
     let mut cluster = Cluster::with_servers(config(), 2);

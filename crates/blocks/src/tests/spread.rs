@@ -216,7 +216,7 @@ fn a_server_that_dies_on_its_way_out_does_not_wait_for_misplaced_blocks() {
     assert_eq!(cluster.map.stats().misplaced, 1);
     cluster.map.order_admin_state(&uuid(4), AdminOrder::Decommission, cluster.now);
     cluster.now = cluster.now.plus_ms(10_000);
-    pass_with_a_full_rack(&mut cluster, 10);
+    pass_with_a_full_rack(&mut cluster, 20);
     let face = cluster.map.server(&uuid(4)).unwrap();
     assert_eq!((face.alive, face.admin_state), (false, AdminState::Decommissioned));
 }
