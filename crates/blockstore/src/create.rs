@@ -126,6 +126,8 @@ impl PoolStore {
                 });
             }
             map.records.remove(&block.id);
+            // It was about this replica.
+            map.recovering.remove(&block.id);
         }
         self.state.unsettle(block.id);
         self.remove_record(block, record);

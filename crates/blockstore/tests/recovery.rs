@@ -141,3 +141,22 @@ fn only_a_newer_recovery_takes_over() {
     store.begin_recovery(&block(1, 1001), GenerationStamp(1020)).unwrap().unwrap();
     assert!(finish(&store, candidate, 2000).is_err(), "another recovery has taken over");
 }
+
+/// A recovery was agreed on without this server, which was slow: the others have the block under its stamp, and one of them has sent a copy. The copy is a
+/// replica like any other, and the late word to take the agreed length is not about it.
+#[test]
+fn a_copy_ends_the_recovery_of_the_replica_that_it_replaces() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(root.path(), 1);
+    let mut writer = store.create_rbw(&new(1, 1001)).unwrap();
+    fill(&mut writer, &bytes(3000), 1024);
+    let candidate = begin(&store);
+    let mut copy = store.create_temporary(&new(1, 1010)).unwrap();
+    drop(writer);
+    fill(&mut copy, &bytes(3000), 1024);
+    assert!(finish(&store, candidate, 3000).is_err(), "it is over");
+    copy.finalize(true).unwrap();
+    is_finished(&store, 3000);
+    let appended = store.append(&block(1, 1010), GenerationStamp(1011), 3000);
+    assert!(appended.is_ok(), "{:?}", appended.err());
+}
