@@ -524,6 +524,7 @@ impl BlockMap {
         let until = self.request_sweep();
         let server = self.storages.get(place).server;
         let name = self.storages.get(place).report.id.clone();
+        self.redundancy.corrupt.lose_sight_of(place, &name);
         self.storages.retire(place, until);
         let owner = self.servers.get_mut(server);
         owner.storages.retain(|held| *held != place);

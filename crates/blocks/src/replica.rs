@@ -10,7 +10,7 @@ use crate::{
     words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
 };
 use base::{Block, BlockId, GenerationStamp, Moment};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A replica that must not be read, and counts for nothing.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +21,15 @@ pub struct CorruptReplica {
     pub stamp: GenerationStamp,
 }
 
+/// Blocks of which rotten replicas are remembered that went out of sight. Beyond that no more are remembered.
+const REMEMBERED_MAX: usize = 65_536;
+
 #[derive(Default)]
 pub struct Corrupt {
     blocks: BTreeMap<BlockId, Vec<CorruptReplica>>,
+    /// Replicas with rotten bytes whose storages were lost, by the names of these. With its server or its disk such a replica may come back, and
+    /// the server does not know what a reader has found.
+    out_of_sight: BTreeMap<BlockId, Vec<(Arc<str>, GenerationStamp)>>,
 }
 
 impl Corrupt {
@@ -52,6 +58,40 @@ impl Corrupt {
                 self.blocks.remove(&id);
             }
         }
+    }
+
+    /// A storage is lost, and its rotten replicas with it.
+    pub fn lose_sight_of(&mut self, place: u32, storage: &Arc<str>) {
+        for (id, replicas) in &self.blocks {
+            let is_rotten =
+                |it: &&CorruptReplica| it.place == place && it.reason == CorruptReason::CorruptionReported;
+            let has_room = self.out_of_sight.len() < REMEMBERED_MAX || self.out_of_sight.contains_key(id);
+            if let Some(rotten) = replicas.iter().find(is_rotten).filter(|_| has_room) {
+                let remembered = self.out_of_sight.entry(*id).or_default();
+                remembered.retain(|(name, _)| name != storage);
+                remembered.push((storage.clone(), rotten.stamp));
+            }
+        }
+    }
+
+    pub fn has_lost_sight(&self) -> bool {
+        !self.out_of_sight.is_empty()
+    }
+
+    /// The stamp of the rotten replica that the storage of this name had when it was lost. It is forgotten.
+    pub fn take_out_of_sight(&mut self, id: BlockId, storage: &str) -> Option<GenerationStamp> {
+        let remembered = self.out_of_sight.get_mut(&id)?;
+        let at = remembered.iter().position(|(name, _)| **name == *storage)?;
+        let (_, stamp) = remembered.swap_remove(at);
+        if remembered.is_empty() {
+            self.out_of_sight.remove(&id);
+        }
+        Some(stamp)
+    }
+
+    /// The block is gone.
+    pub fn forget_block(&mut self, id: BlockId) {
+        self.out_of_sight.remove(&id);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (BlockId, &[CorruptReplica])> {
@@ -226,6 +266,7 @@ impl BlockMap {
         if marked.is_some_and(|replica| replica.reason != CorruptReason::CorruptionReported) {
             self.unmark_corrupt(slot, place);
         }
+        self.recognise_rotten(slot, place);
         let server = self.storages.get(place).server;
         if self.redundancy.pending.arrived(id, server) {
             self.pass(server);
@@ -243,6 +284,21 @@ impl BlockMap {
                     self.promote(slot, now);
                 }
             }
+        }
+    }
+
+    /// A replica that was known to be rotten is back with its storage.
+    fn recognise_rotten(&mut self, slot: u32, place: u32) {
+        if !self.redundancy.corrupt.has_lost_sight() {
+            return;
+        }
+        let (id, known) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
+        let name = self.storages.get(place).report.id.clone();
+        if let Some(stamp) = self.redundancy.corrupt.take_out_of_sight(id, &name)
+            && stamp == known
+        {
+            let rotten = CorruptReplica { place, reason: CorruptReason::CorruptionReported, stamp };
+            self.keeping_count(slot, |map| map.redundancy.corrupt.insert(id, rotten));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Stories of storages that are lost while their data server lives.
+//! Stories of storages that are lost, with their data server or while it lives.
 
 use super::cluster::*;
 use crate::*;
@@ -92,4 +92,49 @@ fn a_late_heartbeat_does_not_make_a_storage_seem_lost_for_hours() {
         cluster.sweep();
     }
     assert!(asked || cluster.map.replicas(BlockId(1)).is_some_and(|it| it.live == 1), "the block seems lost");
+}
+
+/// A reader has found the replica of server 1 rotten. Before it is deleted the server dies, and one replica is enough from then on. The server comes
+/// back with what it had, and server 2 has the least room.
+fn a_rotten_replica_was_away() -> Cluster {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    cluster.pass(4_000, &[2, 3]);
+    assert_eq!(cluster.holders(1), [2]);
+    cluster.start(1);
+    cluster
+}
+
+/// The blocks that server 2 is ordered to delete from here on.
+fn deleted_by_the_fullest(cluster: &mut Cluster) -> Vec<u64> {
+    let mut told = Vec::new();
+    for _ in 0..20 {
+        cluster.now = cluster.now.plus_ms(100);
+        told.extend(cluster.beat(2, GIB));
+        [1, 3].into_iter().for_each(|server| _ = cluster.beat(server, 80 * GIB));
+        cluster.map.tick(cluster.now, &|_| 0);
+        cluster.sweep();
+    }
+    told
+}
+
+#[test]
+fn a_rotten_replica_that_comes_back_with_its_server_costs_no_good_one() {
+    let mut cluster = a_rotten_replica_was_away();
+    cluster.report(1, &[finalized(block(1, 5))]);
+    let told = deleted_by_the_fullest(&mut cluster);
+    assert!(told.is_empty(), "the last good replica is ordered to go");
+    assert_eq!((cluster.live(1), cluster.holders(1)), (1, vec![2]));
+}
+
+/// A balancer has sent the server another one meanwhile.
+#[test]
+fn a_replica_that_is_made_anew_is_not_taken_for_the_rotten_one() {
+    let mut cluster = a_rotten_replica_was_away();
+    cluster.report(1, &[]);
+    cluster.tell(1, &[received(block(1, 5))]);
+    assert_eq!(deleted_by_the_fullest(&mut cluster), [1], "there are two good ones");
+    assert_eq!(cluster.holders(1), [1, 2], "until it is told of");
 }
