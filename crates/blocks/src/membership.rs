@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MAX_STORAGES: usize = 256;
 /// A storage is lost if this many heartbeats in a row do not name it.
 const UNNAMED_MAX: u8 = 3;
-/// After this process was held up for more than so many heartbeat intervals, nobody is called dead for as many.
+/// After this process was held up for long, nobody is called dead for so many heartbeat intervals.
 const PATIENCE_HEARTBEATS: u64 = 10;
 
 impl BlockMap {
@@ -414,16 +414,15 @@ impl BlockMap {
     }
 
     pub(crate) fn find_dead_servers(&mut self, now: Moment) {
-        let patience_ms = PATIENCE_HEARTBEATS * self.config.heartbeat_interval_ms;
+        let limit = self.config.dead_after_ms();
         let since_last_ms = now.ms_since(std::mem::replace(&mut self.looked_for_dead, now));
-        if since_last_ms > patience_ms {
+        if since_last_ms > limit / 2 {
             // The silence may be that of this process, which was held up: what others have said meanwhile waits in its sockets.
-            self.is_patient_until = now.plus_ms(patience_ms);
+            self.is_patient_until = now.plus_ms(PATIENCE_HEARTBEATS * self.config.heartbeat_interval_ms);
         }
         if now < self.is_patient_until {
             return;
         }
-        let limit = self.config.dead_after_ms();
         let silent = |index: &&u32| now.ms_since(self.servers.get(**index).face.last_heartbeat) > limit;
         for index in self.servers.live().iter().filter(silent).copied().collect::<Vec<_>>() {
             match self.servers.get(index).face.admin_state.is_maintenance() {
