@@ -24,6 +24,13 @@ fn create(mut tree: Tree) -> Tree {
     black_box(tree)
 }
 
+#[library_benchmark(setup = Tree::to_empty)]
+#[bench::thousand()]
+fn delete(mut tree: Tree) -> Tree {
+    tree.delete();
+    black_box(tree)
+}
+
 #[library_benchmark(setup = Report::to_take)]
 #[bench::ten_thousand_blocks()]
 fn report(mut report: Report) -> Report {
@@ -38,5 +45,5 @@ fn read(mut block: Block) -> Block {
     block
 }
 
-library_benchmark_group!(name = hot_paths, benchmarks = [stat, create, report, read]);
+library_benchmark_group!(name = hot_paths, benchmarks = [stat, create, delete, report, read]);
 main!(library_benchmark_groups = hot_paths);

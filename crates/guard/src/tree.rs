@@ -59,6 +59,18 @@ impl Tree {
         tree
     }
 
+    /// A tree of files, and calls that delete some of them.
+    pub fn to_empty() -> Self {
+        let mut tree = Self::filled();
+        tree.frames = (0..CALLS)
+            .map(|call| {
+                let src = path(call * 7_919 % (DIRECTORIES * FILES));
+                frame(call, "delete", &p::DeleteRequestProto { src, recursive: true })
+            })
+            .collect();
+        tree
+    }
+
     fn filled() -> Self {
         let mut tree = Self {
             namespace: Namespace::new(1, "hdfs", "supergroup", Timestamp::from_ms(1)),
@@ -134,6 +146,21 @@ impl Tree {
             let made = reads::get_file_info::by_id(&self.namespace, inode);
             let answer = encoded(Only(made.as_ref().map(view)));
             put_success(&mut self.answers, to, answer.len(), |out| out.extend_from_slice(&answer));
+        }
+    }
+
+    /// Carries all calls out that delete a file: each is decoded, planned, applied, encoded for the journal, and answered.
+    pub fn delete(&mut self) {
+        for frame in std::mem::take(&mut self.frames) {
+            let (to, origin, bytes) = taken_apart(&frame);
+            let fingerprint = fingerprint("delete", &bytes);
+            let message: p::DeleteRequestProto = proto::decode(bytes).expect("a whole message");
+            let request = ops::delete::Request { path: message.src, recursive: message.recursive };
+            let context = self.context(origin, fingerprint);
+            let planned = ops::delete::plan(&self.namespace, &context, &request).expect("it may be deleted");
+            let reply = self.apply(edit_of(planned));
+            let answer = p::DeleteResponseProto { result: reply == Reply::Bool(true) };
+            put_success(&mut self.answers, to, answer.encoded_len(), |out| answer.encode_raw(out));
         }
     }
 }
@@ -284,5 +311,15 @@ mod tests {
         let told: Vec<p::CreateResponseProto> = told(&tree.answers);
         assert!(told.iter().all(|answer| answer.fs.as_ref().is_some_and(|file| file.owner == "ann")));
         assert_eq!(told.len(), CALLS as usize);
+    }
+
+    #[test]
+    fn each_call_that_deletes_a_file_leaves_one_less() {
+        let mut tree = Tree::to_empty();
+        let before = tree.namespace.counts().files;
+        tree.delete();
+        assert_eq!(before - tree.namespace.counts().files, u64::from(CALLS));
+        let told: Vec<p::DeleteResponseProto> = told(&tree.answers);
+        assert!(told.len() == CALLS as usize && told.iter().all(|answer| answer.result));
     }
 }
