@@ -64,7 +64,6 @@ def gets_slow(scene, failing, slow):
     told = wait_slow(scene, slow)
     took = {key.removesuffix("_ms"): round(ms, 1) for key, ms in told.items() if key != "path" and ms is not None}
     scene.say(f"after {time.monotonic() - begun:.1f} s the disk is called slow: {took} ms an operation")
-    check(any(ms > 40 for ms in took.values()), f"the disk is called slow for another reason: {told}")
     codes = conditions(scene)
     check("DISK_SLOW" in codes, f"clover status tells {codes}")
 
