@@ -98,6 +98,8 @@ def is_taken_out(scene, slow):
     scene.say(f"it is not called slow any more {time.monotonic() - begun:.1f} s later")
     scene.wait_progress()
     scene.note_end()
+    # What is on it counts no more.
+    cluster.further_directories[NAME].remove(slow)
 
 
 def wait_slow(scene, slow):
