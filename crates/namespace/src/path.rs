@@ -146,7 +146,8 @@ impl DoubleEndedIterator for Components<'_> {
     }
 }
 
-/// The length of a path without a slash at its end, and the number of its components, in one pass. `None` if it is none.
+/// The length of a path without a slash at its end, and the number of its components, in one pass. `None` if the text is
+/// no path that [`Path::parse`] takes.
 fn measure(text: &[u8]) -> Option<(usize, usize)> {
     let (b'/', names) = text.split_first()? else { return None };
     let names = names.strip_suffix(b"/").unwrap_or(names);

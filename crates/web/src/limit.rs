@@ -22,12 +22,10 @@ pub struct Limit {
     count_max: usize,
     wait: Duration,
     free: Arc<Semaphore>,
-    held: Arc<Held>,
+    holders: Arc<Mutex<Holders>>,
 }
 
-/// Those that have a place.
-struct Held(Mutex<Holders>);
-
+/// The connections that have a place, each under the number of its place.
 struct Holders {
     patience: Patience,
     next: u64,
@@ -38,7 +36,7 @@ struct Holders {
 pub struct Permit {
     number: u64,
     connection: Connection,
-    held: Arc<Held>,
+    holders: Arc<Mutex<Holders>>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -50,7 +48,7 @@ impl Limit {
             count_max,
             wait,
             free: Arc::new(Semaphore::new(count_max)),
-            held: Arc::new(Held(Mutex::new(holders))),
+            holders: Arc::new(Mutex::new(holders)),
         }
     }
 
@@ -62,7 +60,7 @@ impl Limit {
     /// Waits for a place for a request of this connection. `None`: no place has become free in time.
     pub async fn take(&self, connection: &Connection) -> Option<Permit> {
         if let Ok(permit) = self.free.clone().try_acquire_owned() {
-            self.held.0.lock().patience.grow();
+            self.holders.lock().patience.grow();
             return Some(self.permit(connection, permit));
         }
         let until = Instant::now() + self.wait;
@@ -78,14 +76,14 @@ impl Limit {
             if now >= until {
                 return None;
             }
-            look = now + if self.held.0.lock().cut_slowest() { END_MAX } else { LOOK_PERIOD };
+            look = now + if self.holders.lock().cut_slowest() { END_MAX } else { LOOK_PERIOD };
         }
     }
 
     fn permit(&self, connection: &Connection, permit: OwnedSemaphorePermit) -> Permit {
         connection.hold();
-        let number = self.held.0.lock().add(connection.clone());
-        Permit { number, connection: connection.clone(), held: self.held.clone(), _permit: permit }
+        let number = self.holders.lock().add(connection.clone());
+        Permit { number, connection: connection.clone(), holders: self.holders.clone(), _permit: permit }
     }
 }
 
@@ -110,7 +108,7 @@ impl Holders {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.held.0.lock().of.remove(&self.number);
+        self.holders.lock().of.remove(&self.number);
         self.connection.release();
     }
 }

@@ -11,10 +11,10 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// When so many bytes have moved, what the server has waited for them is forgotten. A client that moves a byte now and then gains nothing by it.
+/// When a client has moved so many bytes, the server forgets how long it has waited for them. A client that moves a byte now and then does not get so far.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
-/// Counts what the server waits for a client while a body moves.
+/// Counts for how long the server waits for a client while a body moves.
 struct Pace {
     connection: Connection,
     /// Since the last whole piece, without the present wait.
@@ -28,7 +28,7 @@ impl Pace {
         Self { connection, waited: Duration::ZERO, moved_bytes: 0, waits_since: None }
     }
 
-    /// The client has to move.
+    /// The server waits for the client from now on.
     fn wait(&mut self) {
         if self.waits_since.is_none() {
             self.waits_since = Some(Instant::now());
@@ -79,7 +79,7 @@ impl HttpBody for Arriving {
             return Poll::Pending;
         };
         let bytes = frame.as_ref().map_or(0, bytes_of);
-        // What has come is given on, whatever has become of the connection: the body may be whole. If it is not, it ends with an error.
+        // The reader gets the bytes that have come, even if the connection has ended: the body may be whole. hyper ends a body that is not whole with an error.
         self.pace.moved(bytes);
         Poll::Ready(frame)
     }
@@ -93,13 +93,13 @@ impl HttpBody for Arriving {
     }
 }
 
-/// The body of an answer. From each of its pieces until the next one is wanted, the server waits for the client; and when it is dropped, which is when
-/// all of it has been handed over to be sent, for the client to take the last ones, and then for the next request.
+/// The body of an answer. Once a piece of it has been handed over, the server waits for the client until hyper wants the next piece. hyper drops the body
+/// when it has the last piece. Then the server waits until the client has taken that one, and after that for the client's next request.
 pub(crate) struct Leaving {
     body: Body,
     pace: Pace,
     last_bytes: usize,
-    /// What is left of a long piece: it goes in short ones, or nobody would see how fast the client takes it.
+    /// The rest of a long piece of the body. The server hands a long piece over in short ones: only then does it see how fast the client takes the bytes.
     left: Bytes,
 }
 

@@ -18,7 +18,7 @@ impl Connections {
 /// A limit whose patience is at an end soon.
 fn limit(count_max: usize, wait: Duration) -> Limit {
     let limit = Limit::new(count_max, wait);
-    limit.held.0.lock().patience = Patience::new(Duration::from_millis(40), Duration::from_millis(10));
+    limit.holders.lock().patience = Patience::new(Duration::from_millis(40), Duration::from_millis(10));
     limit
 }
 
