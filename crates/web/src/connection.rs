@@ -1,4 +1,4 @@
-//! A connection, as others see it who wait for its place: whether the server waits for its client, and for how long.
+//! A connection. New connections wait for its place, so it says whether the server waits for its client, and for how long.
 
 use parking_lot::Mutex;
 use std::{
@@ -11,8 +11,8 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// The connections for whose clients the server waits: the time from which patience with each runs, which is later than the wait for those that have a
-/// grace; and its number, which tells two of the same moment apart.
+/// The connections for whose clients the server waits. The key is the time from which the server's patience with the client runs, and the number of the
+/// connection, because two may have the same time. Patience runs from the beginning of the wait, or later by the grace that the connection has.
 pub(crate) type Resting = BTreeMap<(Instant, u64), Connection>;
 
 /// What the connections of a server have in common.
@@ -90,7 +90,7 @@ impl Connection {
         self.rest_since(Instant::now(), BODYS_GRACE, true);
     }
 
-    /// All that was to be sent is on its way.
+    /// The system has taken all bytes of the answer.
     pub(crate) fn sent(&self) {
         let mut state = self.0.state.lock();
         if let Phase::Waits { key, takes: true, .. } = state.phase
@@ -102,8 +102,8 @@ impl Connection {
         }
     }
 
-    /// The server waits for a body to move. `already`: it has waited before, for so long, and what the client has moved since then is not worth
-    /// mentioning.
+    /// The server waits for a body to move. `already`: the server has waited for so long before, and the client has moved less than a whole piece
+    /// since then.
     pub(crate) fn rest_within_body(&self, already: Duration) {
         let now = Instant::now();
         self.rest_since(now.checked_sub(already).unwrap_or(now), BODYS_GRACE, false);
@@ -119,8 +119,8 @@ impl Connection {
         self.0.common.resting.lock().insert((key, self.0.number), self.clone());
     }
 
-    /// The client has done what the server waited for. Returns false if the connection has been told to end, or has ended: what the client asks for
-    /// must not be carried out any more.
+    /// The client has done what the server waited for. Returns false if the connection has been told to end, or has ended: a request that begins
+    /// then is not carried out.
     pub(crate) fn begin(&self) -> bool {
         let mut state = self.0.state.lock();
         state.phase = match state.phase {
@@ -145,12 +145,12 @@ impl Connection {
         self.0.end.notified().await;
     }
 
-    /// It must have been taken from those that rest.
+    /// The caller has taken the connection from those that rest.
     pub(crate) fn tell_to_end(&self) {
         self.0.end.notify_one();
     }
 
-    /// How long the server has waited for the client; `None`: it does not wait, or no longer.
+    /// How long the server has waited for the client. `None` if the server does not wait for it, or the connection has been told to end.
     pub(crate) fn waited(&self) -> Option<Duration> {
         match self.0.state.lock().phase {
             Phase::Waits { since, key, .. } if self.0.rests(key) => Some(since.elapsed()),
@@ -174,7 +174,7 @@ impl Connection {
         self.0.state.lock().held += 1;
     }
 
-    /// It has one fewer.
+    /// The connection has one place fewer among few.
     pub(crate) fn release(&self) {
         self.0.state.lock().held -= 1;
     }

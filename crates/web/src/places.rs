@@ -14,13 +14,14 @@ use tokio::{
 /// While others wait for a place, a connection may make the server wait for so long. A client that sends a byte now and then, or takes one, would
 /// otherwise keep a place for as long as it likes.
 const PATIENCE: Patience = Patience::new(Duration::from_secs(2), Duration::from_millis(50));
-/// Who waits for a place looks at least so often for a connection that has made the server wait for too long: another one than before may have by then.
+/// While a new connection waits for a place, the server looks this often for one that has made it wait for too long. Meanwhile it may be another one
+/// than before.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
-/// A connection that was told to end is given so long, before another one is told.
+/// The server gives a connection that it has told to end so much time, before it tells another one.
 const END_MAX: Duration = Duration::from_secs(2);
 
-/// How long clients are waited for at present, while others wait for a place. It is halved each time that one of them has to give its place up: then a
-/// flood of such clients is passed quickly.
+/// How long the server waits for a client at present, while others wait for a place. The time is halved each time that a client has to give its place up:
+/// then the server is soon done with a flood of such clients.
 pub(crate) struct Patience {
     pub now: Duration,
     most: Duration,
