@@ -38,6 +38,14 @@ def start(cluster, names):
     wait(cluster, lambda said: all(name in said and is_new(said[name], before.get(name)) for name in names), f"{names} are not back")
 
 
+def write_directories(cluster, name, directories):
+    """Into the file of a data server, which takes them over when it starts or is told to."""
+    file = cluster.directory / f"{name}.toml"
+    names = ", ".join(f'"{directory}"' for directory in directories)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(f"data_dirs = [{names}]\n" if line.startswith("data_dirs") else line for line in lines))
+
+
 def is_new(server, address):
     return server["alive"] and server["address"] != address
 

@@ -10,7 +10,7 @@ from harness.report import check
 from rig import replicas
 from rig.after import COPIES, HEAL_S, REPORTS, After, wait_whole
 from rig.balancing import Stock
-from rig.servers import log_of, working_volumes
+from rig.servers import log_of, working_volumes, write_directories
 
 ITEM = "11"
 IN_SLICE = False
@@ -115,10 +115,7 @@ class Server:
         check("FAILED" not in said, said)
 
     def order(self, directories):
-        file = self.scene.cluster.directory / f"{NAME}.toml"
-        lines = file.read_text().splitlines(keepends=True)
-        names = ", ".join(f'"{directory}"' for directory in directories)
-        file.write_text("".join(f"data_dirs = [{names}]\n" if line.startswith("data_dirs") else line for line in lines))
+        write_directories(self.scene.cluster, NAME, directories)
         code, text = self.reconfig("start")
         check(code == 0 and "Started reconfiguration task on node" in text, text)
 

@@ -82,10 +82,7 @@ def is_taken_out(scene, slow):
     cluster = scene.cluster
     held = replicas.below(slow)
     check(len(held) > FILES // 8, f"the slow disk has {len(held)} replicas")
-    file = cluster.directory / f"{NAME}.toml"
-    names = ", ".join(f'"{directory}"' for directory in cluster.directories_of(NAME) if directory != slow)
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(f"data_dirs = [{names}]\n" if line.startswith("data_dirs") else line for line in lines))
+    servers.write_directories(cluster, NAME, [directory for directory in cluster.directories_of(NAME) if directory != slow])
     begun = time.monotonic()
     scene.cluster.admin("reconfigure", servers.report(cluster)[NAME]["rpc_address"])
     wait_whole(scene)
