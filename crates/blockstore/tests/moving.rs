@@ -68,7 +68,7 @@ fn a_replica_moves_with_all_its_bytes_and_is_counted_where_it_is() {
     assert_eq!(content(&before), data, "a reader that came before goes on");
     let now: Vec<u64> = store.volumes().storage_reports().iter().map(|report| report.used_bytes).collect();
     assert_eq!(now, [used[1], used[0]]);
-    drop(store);
+    store.volumes().close();
     let store = two_types(root.path());
     assert_eq!(content(&store.read(&block).unwrap()), data, "after a restart");
     assert_eq!(*store.storage_of(block.block.id).unwrap(), *storage);
@@ -236,7 +236,7 @@ fn moves_to_and_fro_under_readers_and_appends_lose_no_byte() {
     });
     let left = files(root.path(), &first);
     assert!(left == [2, 0] || left == [0, 2], "{left:?}");
-    drop(store);
+    store.volumes().close();
     let store = two_types(root.path());
     assert_eq!(content(&store.read(&common::block(1, 1001)).unwrap()), data);
 }

@@ -60,7 +60,7 @@ fn a_new_disk_takes_replicas_and_keeps_them() {
     let blocks: Vec<_> = (2..6).map(|id| store_block(&store, id, 1_000)).collect();
     assert_eq!(reported(&store), [3, 2], "new replicas go to both in turn");
     assert_eq!(store.volumes().storage_reports().len(), 2);
-    drop(store);
+    store.volumes().close();
     let store = open(root.path(), 2);
     for block in blocks.into_iter().chain([old]) {
         assert_eq!(content(&store.read(&named(block)).unwrap()), bytes(1_000));
@@ -338,7 +338,7 @@ fn disks_that_go_and_come_under_load_lose_no_finished_replica() {
         }
     };
     check(&store);
-    drop(store);
+    store.volumes().close();
     check(&open(root.path(), 3));
 }
 
