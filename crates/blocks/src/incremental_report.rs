@@ -33,7 +33,7 @@ impl BlockMap {
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();
                     // It was made anew.
-                    self.redundancy.corrupt.take_out_of_sight(block.id, storage);
+                    self.redundancy.corrupt.forget_out_of_sight(block.id, storage);
                     let from = delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
                     self.redundancy.hints.told = from.map(|from| Hint { from, to: server });
                     self.take_increment(place, *block, ReplicaState::Finalized, now);
@@ -93,7 +93,7 @@ impl BlockMap {
             self.note_contradiction(self.storages.get(place).server);
         }
         let name = self.storages.get(place).report.id.clone();
-        self.redundancy.corrupt.take_out_of_sight(block.id, &name);
+        self.redundancy.corrupt.forget_out_of_sight(block.id, &name);
         self.end_deletion(place, block);
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);

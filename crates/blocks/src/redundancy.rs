@@ -27,7 +27,7 @@ const WRITERS_LOOK_MS: u64 = 5_000;
 pub struct Count {
     /// Good replicas on living servers. Replicas of doubted servers are not counted.
     pub live: usize,
-    /// The number of live replicas whose servers are no newcomers.
+    /// The number of live replicas whose servers are no newcomers, and which were not rotten when they were last seen.
     pub proved: usize,
     /// The number of live replicas whose servers are no newcomers, or newcomers that nobody can put to the test now.
     pub believed: usize,
@@ -99,7 +99,8 @@ impl BlockMap {
                 Standing::Live => {
                     count.live += 1;
                     count.spread.add(storage.rack);
-                    count.proved += usize::from(storage.trial == Trial::Passed);
+                    let is_sure = storage.trial == Trial::Passed && !self.was_rotten(slot, place);
+                    count.proved += usize::from(is_sure);
                     count.believed += usize::from(storage.trial.is_believed());
                 }
                 Standing::OutOfService(state) => {

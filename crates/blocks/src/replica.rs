@@ -78,15 +78,20 @@ impl Corrupt {
         !self.out_of_sight.is_empty()
     }
 
-    /// The stamp of the rotten replica that the storage of this name had when it was lost. It is forgotten.
-    pub fn take_out_of_sight(&mut self, id: BlockId, storage: &str) -> Option<GenerationStamp> {
-        let remembered = self.out_of_sight.get_mut(&id)?;
-        let at = remembered.iter().position(|(name, _)| **name == *storage)?;
-        let (_, stamp) = remembered.swap_remove(at);
-        if remembered.is_empty() {
-            self.out_of_sight.remove(&id);
+    /// Whether the storage of this name had a rotten replica with this stamp when it was lost.
+    fn remembers(&self, id: BlockId, stamp: GenerationStamp, storage: &str) -> bool {
+        let remembered = self.out_of_sight.get(&id).map_or(&[][..], Vec::as_slice);
+        remembered.iter().any(|(name, known)| **name == *storage && *known == stamp)
+    }
+
+    /// The storage of this name has another replica of the block now, or none.
+    pub fn forget_out_of_sight(&mut self, id: BlockId, storage: &str) {
+        if let Some(remembered) = self.out_of_sight.get_mut(&id) {
+            remembered.retain(|(name, _)| **name != *storage);
+            if remembered.is_empty() {
+                self.out_of_sight.remove(&id);
+            }
         }
-        Some(stamp)
     }
 
     /// The block is gone.
@@ -266,7 +271,7 @@ impl BlockMap {
         if marked.is_some_and(|replica| replica.reason != CorruptReason::CorruptionReported) {
             self.unmark_corrupt(slot, place);
         }
-        self.recognise_rotten(slot, place);
+        self.recognise_rotten(slot);
         let server = self.storages.get(place).server;
         if self.redundancy.pending.arrived(id, server) {
             self.pass(server);
@@ -287,18 +292,36 @@ impl BlockMap {
         }
     }
 
-    /// A replica that was known to be rotten is back with its storage.
-    fn recognise_rotten(&mut self, slot: u32, place: u32) {
+    /// A replica has come, perhaps one that was rotten when its storage was lost, or the first one beside such a replica. As long as there is no
+    /// other the old finding does not count: the disk may have been repaired meanwhile, and nothing else is left to read or to copy. As soon as there
+    /// is another one, the old finding counts again, so that no good replica goes for the sake of a rotten one.
+    fn recognise_rotten(&mut self, slot: u32) {
         if !self.redundancy.corrupt.has_lost_sight() {
             return;
         }
-        let (id, known) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
-        let name = self.storages.get(place).report.id.clone();
-        if let Some(stamp) = self.redundancy.corrupt.take_out_of_sight(id, &name)
-            && stamp == known
-        {
+        let (id, stamp) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
+        let corrupt = &self.redundancy.corrupt;
+        let places = self.arena.places(slot);
+        let is_unmarked = |place: &u32| self.storages.is_live(*place) && !corrupt.contains(id, *place);
+        let unmarked = places.iter().filter(is_unmarked);
+        let (rotten, good): (Vec<u32>, Vec<u32>) = unmarked.partition(|place| self.was_rotten(slot, *place));
+        if good.is_empty() {
+            return;
+        }
+        for place in rotten {
+            let name = self.storages.get(place).report.id.clone();
+            self.redundancy.corrupt.forget_out_of_sight(id, &name);
             let rotten = CorruptReplica { place, reason: CorruptReason::CorruptionReported, stamp };
             self.keeping_count(slot, |map| map.redundancy.corrupt.insert(id, rotten));
+        }
+    }
+
+    /// Whether the replica at this place was rotten when its storage was lost, and nothing was heard of it since but that it is there.
+    pub(crate) fn was_rotten(&self, slot: u32, place: u32) -> bool {
+        let corrupt = &self.redundancy.corrupt;
+        corrupt.has_lost_sight() && {
+            let record = self.arena.record(slot);
+            corrupt.remembers(record.id(), record.stamp(), &self.storages.get(place).report.id)
         }
     }
 

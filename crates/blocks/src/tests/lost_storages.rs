@@ -138,3 +138,59 @@ fn a_replica_that_is_made_anew_is_not_taken_for_the_rotten_one() {
     assert_eq!(deleted_by_the_fullest(&mut cluster), [1], "there are two good ones");
     assert_eq!(cluster.holders(1), [1, 2], "until it is told of");
 }
+
+/// Of two replicas a reader has found the one on server 1 rotten. Both servers die; server 1 comes back first, and for a while it has the only one.
+#[test]
+fn a_rotten_replica_that_was_alone_for_a_while_costs_no_good_one() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    cluster.pass(4_000, &[3]);
+    cluster.start(1);
+    cluster.report(1, &[finalized(block(1, 5))]);
+    assert_eq!(cluster.live(1), 1, "it may have been repaired, and there is no other");
+    cluster.start(2);
+    cluster.report(2, &[finalized(block(1, 5))]);
+    let told = deleted_by_the_fullest(&mut cluster);
+    assert!(told.is_empty(), "the last good replica is ordered to go");
+    assert_eq!((cluster.live(1), cluster.holders(1)), (1, vec![2]));
+}
+
+/// All three replicas are rotten. One server is repaired while it is off.
+#[test]
+fn a_replica_that_was_repaired_is_copied_if_there_is_no_other() {
+    let mut cluster = Cluster::with_servers(config(), 5);
+    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
+    for server in 1..=3 {
+        cluster.map.report_bad(block(1, 5), &uuid(server), None, cluster.now);
+    }
+    cluster.pass(4_000, &[2, 3, 4, 5]);
+    assert_eq!(cluster.live(1), 0);
+    cluster.start(1);
+    cluster.report(1, &[finalized(block(1, 5))]);
+    let commands = cluster.pass(3_000, &[1, 2, 3, 4, 5]);
+    let [(1, 1, targets)] = &transfers(&commands)[..] else { panic!("one transfer: {commands:?}") };
+    assert_eq!(targets.len(), 2, "both others get one");
+    // The copies were checked on their way. What the old finding was about goes, with those that were always there.
+    cluster.tell(4, &[received(block(1, 5))]);
+    cluster.tell(5, &[received(block(1, 5))]);
+    assert_eq!((cluster.live(1), cluster.holders(1)), (2, vec![4, 5]));
+}
+
+/// Both replicas were rotten. Both servers come back, one of them repaired, and nobody knows which.
+#[test]
+fn of_two_replicas_that_were_rotten_none_goes() {
+    let mut cluster = Cluster::with_servers(config(), 3);
+    cluster.add_stored(block(1, 5), 2, &[1, 2]);
+    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
+    cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    cluster.pass(4_000, &[3]);
+    for server in 1..=2 {
+        cluster.start(server);
+        cluster.report(server, &[finalized(block(1, 5))]);
+    }
+    assert_eq!(cluster.live(1), 2);
+    assert!(deletions(&cluster.pass(3_000, &[1, 2, 3])).is_empty());
+}
