@@ -3,7 +3,7 @@
 #   make test       installs what the tests need, and passes them all
 # Others: make dist (what users get), make deb (a package of it), make test-packaging, make test-helm, make interop [HADOOP=3.3.6], make interop-datadir, make faults-meta [FAULTS="--only 4 --seed 1"], make conformance, make local-reads, make webhdfs, make http-hostile, make fsck, make fsimage, make inotify, make web,
 #   make monitoring, make docs-run [DOCS="--only groups"], make interop-suites, make upgrade, make operator [OPERATOR="--only lone"], make random-ops [SEED=7] [STEPS=20000], make groups, make faults-groups, make faults-data, make jobs, make contract,
-#   make contract-blocks, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make instructions [RECORD=1], make lint, make clean-clients
+#   make contract-blocks, make shell-contract, make test-zookeeper, make faults-sim [SEEDS=10], make histories [SEED=0] [ROUNDS=3000], make model, make instructions [RECORD=1], make bench-quick, make bench, make lint, make clean-clients
 
 HADOOP ?= 3.5.0
 DEMO_DIR ?= target/demo
@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: instructions deb test-packaging test-helm inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: bench bench-quick bench-slice instructions deb test-packaging test-helm inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -55,6 +55,19 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) deny check licenses bans sources
 	$(CARGO) xtask tidy
+
+# Clover beside Hadoop, with a report and pictures in target/bench: ten minutes, after the build. BENCH='--only metadata,memory' measures some parts.
+bench-quick: build setup-test
+	$(BUILD)/release/clover bench all --quick --hadoop target/clients/contract-$(HADOOP) $(BENCH)
+
+# The same with more rounds, loads and shapes; some hours.
+bench: build setup-test
+	$(BUILD)/release/clover bench all --hadoop target/clients/contract-$(HADOOP) $(BENCH)
+
+# That the bench itself works, as CI sees it: two parts of it without Hadoop, the debug build. Its figures say nothing.
+bench-slice: setup-test
+	$(CARGO) build --locked --package clover --package clover-bench
+	$(BUILD)/debug/clover bench all --quick --only ceilings,metadata --out target/bench-slice
 
 # The instructions of the servers' hot paths against the record; RECORD=1 writes it anew.
 instructions: setup-test

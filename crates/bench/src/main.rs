@@ -2,7 +2,9 @@
 //!
 //! `clover bench …` runs this program, so people type one command; servers need neither load generators nor plots.
 
+mod all;
 mod allocator;
+mod ceilings;
 mod disks;
 mod failover;
 mod image;
@@ -11,6 +13,7 @@ mod load;
 mod lone;
 mod memory;
 mod meta;
+mod nn_throughput;
 mod null_server;
 mod read;
 mod renew;
@@ -40,8 +43,15 @@ enum Bench {
     /// Metadata operations over Hadoop's RPC against any NameNode, or against groups that are launched for it.
     #[command(after_help = meta::EXAMPLES)]
     Meta(meta::Args),
+    /// Everything that stands beside Hadoop's, one after the other, with a report.
+    #[command(after_help = all::EXAMPLES)]
+    All(all::Args),
     /// A server that answers every call with nothing: the ceiling for the bench of metadata.
     NullServer(null_server::Args),
+    /// What this machine can do: sockets and disk, without a server.
+    Ceilings(ceilings::Args),
+    /// Hadoop's own load generator on Clover's metadata server and on Hadoop's NameNode.
+    NnThroughput(nn_throughput::Args),
     /// Bytes of memory that a file costs.
     Memory(memory::Args),
     /// Streams on one disk, with and without turns: this disk, beside Hadoop if you like, and a model of one that seeks.
@@ -75,6 +85,9 @@ fn main() -> ExitCode {
 fn run(bench: Bench) -> anyhow::Result<ExitCode> {
     match bench {
         Bench::Meta(args) => meta::run(args),
+        Bench::All(args) => all::run(args),
+        Bench::Ceilings(args) => ceilings::run(args),
+        Bench::NnThroughput(args) => nn_throughput::run(args),
         Bench::NullServer(args) => null_server::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Disks(args) => disks::run(args),

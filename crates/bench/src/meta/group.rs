@@ -84,8 +84,10 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
     if dir.exists() {
         bail!("{} is already there; remove it, or name another with --work-dir", dir.display());
     }
-    if let Some(op) =
-        args.op.iter().find(|op| matches!(op, Op::Null | Op::Rename | Op::RenameAcross | Op::Delete))
+    if let Some(op) = args
+        .op
+        .iter()
+        .find(|op| matches!(op, Op::Null | Op::Rename | Op::RenameAcross | Op::Delete | Op::Mix))
     {
         bail!(
             "--members: {} is not measured with groups; take mkdir, create, touch, stat, open or list",

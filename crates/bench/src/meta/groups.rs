@@ -41,6 +41,12 @@ pub struct GroupsArgs {
     /// target/clients/contract-3.5.0, which scripts/setup-test makes.
     #[arg(long, value_name = "DIR", requires = "groups")]
     hadoop: Option<PathBuf>,
+    /// Which of Hadoop's shapes stand beside Clover's.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["alone", "ha"], requires = "hadoop")]
+    beside: Vec<Beside>,
+    /// Measure only how many operations the servers take: no steady rate, no client that is alone.
+    #[arg(long, requires = "groups")]
+    only_saturated: bool,
     /// Write the rates of all shapes as a picture.
     #[arg(long, value_name = "FILE", requires = "groups")]
     svg: Option<PathBuf>,
@@ -49,6 +55,24 @@ pub struct GroupsArgs {
 impl GroupsArgs {
     pub fn are_asked_for(&self) -> bool {
         !self.groups.is_empty()
+    }
+}
+
+/// A shape of Hadoop's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Beside {
+    /// One NameNode.
+    Alone,
+    /// Two NameNodes and three JournalNodes.
+    Ha,
+}
+
+impl Beside {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Alone => Kind::Hadoop,
+            Self::Ha => Kind::HadoopHa,
+        }
     }
 }
 
@@ -94,8 +118,12 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
         bail!("{} is already there; remove it, or name another with --work-dir", dir.display());
     }
     let ops = if args.op.is_empty() { OPS.to_vec() } else { args.op.clone() };
-    if let Some(op) = ops.iter().find(|op| matches!(op, Op::Null | Op::Open | Op::List)) {
-        bail!("--groups: {} is not measured with several groups", op.name());
+    if ops.contains(&Op::Null) {
+        bail!("--groups: null is measured without --groups and --members");
+    }
+    let shapes = args.groups.groups.iter();
+    if let Some(op) = ops.iter().find(|op| !shapes.clone().any(|groups| Kind::one(*groups).knows(**op))) {
+        bail!("--groups: {} cannot be measured with so many groups", op.name());
     }
     std::fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
     let settings = Settings {
@@ -107,6 +135,7 @@ pub async fn run(args: &Args) -> anyhow::Result<bool> {
         in_flight: args.in_flight,
         length: Duration::from_secs(args.group.seconds),
         files: args.files,
+        directory_entries: args.directory_entries,
     };
     let mut bench = Bench {
         args,
@@ -150,18 +179,18 @@ impl Bench<'_> {
         let zookeeper = ZooKeeper::take(group.zookeeper.as_deref(), &self.dir.join("zookeeper"))?;
         let kinds = self.kinds();
         let mut offered = group.offered.map(|rate| vec![rate as f64; self.ops.len()]);
-        if offered.is_none() {
+        if offered.is_none() && !self.args.groups.only_saturated {
             for kind in &kinds {
                 self.visit(*kind, &zookeeper, 0, None).await?;
             }
             offered = Some(self.ops.iter().map(|op| self.bearable(*op)).collect());
         }
-        let beside: &[Kind] = match self.args.groups.hadoop {
-            Some(_) => &[Kind::Hadoop, Kind::HadoopHa],
-            None => &[],
+        let beside: Vec<Kind> = match self.args.groups.hadoop {
+            Some(_) => self.args.groups.beside.iter().map(|shape| shape.kind()).collect(),
+            None => Vec::new(),
         };
         for round in 1..=group.rounds {
-            for kind in kinds.iter().chain(beside) {
+            for kind in kinds.iter().chain(&beside) {
                 self.visit(*kind, &zookeeper, round, offered.as_deref()).await?;
             }
         }

@@ -291,10 +291,11 @@ impl Lane {
             let known = self.outcome.errors.keys().find(|known| known.starts_with(class)).cloned();
             *self.outcome.errors.entry(known.unwrap_or(error)).or_default() += 1;
         }
-        if header.status == Status::Success && self.work.asks_for_yes() && frame.ends_with(&NO) {
+        let index = header.call_id as usize % self.slots.len();
+        let is_no = || self.work.asks_for_yes(self.slots[index].operation) && frame.ends_with(&NO);
+        if header.status == Status::Success && is_no() {
             *self.outcome.errors.entry("the answer is no".to_owned()).or_default() += 1;
         }
-        let index = header.call_id as usize % self.slots.len();
         if header.status == Status::Success && self.put_step(index) {
             return Ok(());
         }

@@ -1,25 +1,18 @@
 //! The call that each operation of the load makes.
 
-use super::Op;
-use bytes::BytesMut;
-use prost::Message;
-use proto::hdfs::{
-    CompleteRequestProto, CreateRequestProto, DeleteRequestProto, FsPermissionProto,
-    GetBlockLocationsRequestProto, GetFileInfoRequestProto, GetListingRequestProto, MkdirsRequestProto,
-    RenameRequestProto,
+use super::{
+    Op, mix,
+    requests::{complete, create, delete, list, mkdirs, named, open, rename, stat},
 };
-
-/// Hadoop's `CreateFlag.CREATE`.
-const CREATE: u32 = 1;
-const BLOCK_SIZE: u64 = 128 << 20;
+use bytes::BytesMut;
 
 /// The calls of a load, operation by operation.
 pub trait Calls: Send + Sync {
     /// Puts the request of one step of operation `index` and names its method; `None` after the last step.
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str>;
 
-    /// Whether the answers are yes or no, and nothing else.
-    fn asks_for_yes(&self) -> bool {
+    /// Whether the answer of operation `index` is yes or no, and nothing else.
+    fn asks_for_yes(&self, _index: u64) -> bool {
         false
     }
 }
@@ -38,7 +31,7 @@ impl Workload {
     /// The work that makes the files this one needs.
     pub fn preparation(&self) -> Option<Workload> {
         match self.op {
-            Op::Open | Op::Stat | Op::List | Op::Rename | Op::Delete => {
+            Op::Open | Op::Stat | Op::List | Op::Rename | Op::Delete | Op::Mix => {
                 Some(Workload { op: Op::Touch, ..self.clone() })
             }
             Op::Null | Op::Create | Op::Touch | Op::Mkdir | Op::RenameAcross => None,
@@ -55,32 +48,17 @@ impl Workload {
 }
 
 impl Calls for Workload {
-    fn asks_for_yes(&self) -> bool {
-        self.op.asks_for_yes()
+    fn asks_for_yes(&self, index: u64) -> bool {
+        self.op.asks_for_yes(index)
     }
 
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
         match (self.op, step) {
             (Op::Null, 0) => named(out, "getFileInfo", &stat("/".into())),
-            (Op::Open, 0) => named(
-                out,
-                "getBlockLocations",
-                &GetBlockLocationsRequestProto {
-                    src: self.file(index % self.files),
-                    offset: 0,
-                    length: 10 * BLOCK_SIZE,
-                },
-            ),
+            (Op::Open, 0) => named(out, "getBlockLocations", &open(self.file(index % self.files))),
             (Op::Stat, 0) => named(out, "getFileInfo", &stat(self.file(index % self.files))),
-            (Op::List, 0) => named(
-                out,
-                "getListing",
-                &GetListingRequestProto {
-                    src: self.directory_of(index % self.files),
-                    start_after: bytes::Bytes::new(),
-                    need_location: false,
-                },
-            ),
+            (Op::List, 0) => named(out, "getListing", &list(self.directory_of(index % self.files))),
+            (Op::Mix, 0) => mix::put(out, index, self, client),
             (Op::Rename, 0) => {
                 let target = format!("{}/renamed-{index}", self.directory_of(index));
                 named(out, "rename", &rename(self.file(index), target))
@@ -90,10 +68,14 @@ impl Calls for Workload {
     }
 }
 
-/// Puts a request, and returns the name of its method.
-pub fn named(out: &mut BytesMut, method: &'static str, message: &impl Message) -> Option<&'static str> {
-    message.encode_raw(out);
-    Some(method)
+impl mix::Names for Workload {
+    fn file(&self, index: u64) -> String {
+        self.file(index % self.files)
+    }
+
+    fn made(&self, number: u64) -> String {
+        format!("{}/made-{}/file-{number}", self.directory, number / self.directory_entries)
+    }
 }
 
 /// Puts the request of one step of an operation of which each has a file of its own. `None`: the operation has no such step.
@@ -111,38 +93,4 @@ pub fn on_new_file(
         (Op::Delete, 0) => named(out, "delete", &delete(file())),
         _ => None,
     }
-}
-
-fn create(src: String, client: &str) -> CreateRequestProto {
-    CreateRequestProto {
-        src,
-        masked: FsPermissionProto { perm: 0o644 },
-        client_name: client.into(),
-        create_flag: CREATE,
-        create_parent: true,
-        replication: 1,
-        block_size: BLOCK_SIZE,
-        ..Default::default()
-    }
-}
-
-fn complete(src: String, client: &str) -> CompleteRequestProto {
-    CompleteRequestProto { src, client_name: client.into(), last: None, file_id: None }
-}
-
-pub fn mkdirs(src: String) -> MkdirsRequestProto {
-    MkdirsRequestProto { src, masked: FsPermissionProto { perm: 0o755 }, create_parent: true, unmasked: None }
-}
-
-pub fn stat(src: String) -> GetFileInfoRequestProto {
-    GetFileInfoRequestProto { src }
-}
-
-pub fn rename(src: String, dst: String) -> RenameRequestProto {
-    RenameRequestProto { src, dst }
-}
-
-/// Of a file, or of an empty directory.
-fn delete(src: String) -> DeleteRequestProto {
-    DeleteRequestProto { src, recursive: false }
 }

@@ -5,7 +5,7 @@ use crate::{
     meta::{
         cpu,
         groups::servers::{Home, Role, Server},
-        workload,
+        requests,
     },
 };
 use anyhow::{Context, bail};
@@ -126,7 +126,7 @@ impl Cluster {
                 return Ok(homes);
             }
             let path = format!("{above}/{number}");
-            let request = workload::mkdirs(path.clone());
+            let request = requests::mkdirs(path.clone());
             let made: MkdirsResponseProto =
                 client.call("mkdirs", &request).await.with_context(|| format!("making {path}"))?;
             anyhow::ensure!(made.result, "{path} was not made");

@@ -8,7 +8,7 @@ use crate::{
     meta::{
         cpu,
         groups::servers::{Role, Server},
-        workload,
+        requests,
     },
 };
 use anyhow::{Context, bail, ensure};
@@ -32,6 +32,7 @@ const NAME_NODE: &str = "org.apache.hadoop.hdfs.server.namenode.NameNode";
 const JOURNAL_NODE: &str = "org.apache.hadoop.hdfs.qjournal.server.JournalNode";
 const DATA_NODE: &str = "org.apache.hadoop.hdfs.server.datanode.DataNode";
 const DATA_NODE_HEAP: &str = "1g";
+const CLIENT_HEAP: &str = "1g";
 const NAME_NODE_HEAP: &str = "2g";
 const JOURNAL_NODE_HEAP: &str = "256m";
 const JOURNALS: usize = 3;
@@ -47,7 +48,8 @@ const LOG: &str = "log4j.rootLogger=WARN,console\n\
     log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n\n\
     log4j.appender.none=org.apache.log4j.varia.NullAppender\n\
     log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=INFO,none\n\
-    log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false\n";
+    log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false\n\
+    log4j.logger.org.apache.hadoop.hdfs.server.namenode.NNThroughputBenchmark=INFO\n";
 
 pub struct Hadoop {
     processes: Vec<Process>,
@@ -239,7 +241,7 @@ impl Hadoop {
         let client = rpc::Client::connect(address, protocol::CLIENT_NAMENODE, user, Default::default());
         let begun = Instant::now();
         for path in directories {
-            let request = workload::mkdirs(path.clone());
+            let request = requests::mkdirs(path.clone());
             loop {
                 let made: Result<MkdirsResponseProto, _> = client.call("mkdirs", &request).await;
                 match made {
@@ -253,6 +255,12 @@ impl Hadoop {
         }
         Ok(())
     }
+}
+
+/// A program of Hadoop's that ends by itself, as a client of `uri`. Its configuration is made in `dir`.
+pub fn client(jars: &Path, dir: &Path, uri: &str, class: &str, words: &[&str]) -> anyhow::Result<Command> {
+    let conf = configure(dir, "client", &[("fs.defaultFS", uri.to_owned())])?;
+    Ok(Java { jars, conf, name: class.to_owned(), heap: CLIENT_HEAP, class }.command(words))
 }
 
 fn loopback() -> anyhow::Result<SocketAddr> {

@@ -3,7 +3,7 @@
 use super::{
     load::{self, Done, Force, Stream},
     servers::{Role, Server},
-    stage::{Decider, Stage},
+    stage::{DIRECTORIES, Decider, Stage},
     work::Work,
 };
 use crate::meta::{Op, cpu};
@@ -22,6 +22,8 @@ pub struct Settings {
     pub length: Duration,
     /// Files of each home that operations go round.
     pub files: u64,
+    /// Of each directory that is listed.
+    pub directory_entries: u64,
 }
 
 /// The figures of one measurement. Not a number: there is no such server.
@@ -44,6 +46,15 @@ pub struct Figures {
     /// The part of each operation that the busiest server spends.
     pub busiest_us: f64,
     pub errors: f64,
+}
+
+impl Figures {
+    /// Of all servers, on each operation. Where there are several groups this is that of the root group's servers and of all others for an
+    /// operation that each of them serves.
+    pub fn servers_us(&self) -> f64 {
+        let roles = [self.root_us, self.homes_us, self.standbys_us, self.journals_us];
+        roles.into_iter().filter(|us| us.is_finite()).sum()
+    }
 }
 
 /// The figures of calls for one home, sent to one server.
@@ -74,12 +85,16 @@ pub struct Load<'a> {
 
 impl<'a> Load<'a> {
     pub async fn prepare(stage: &'a Stage, settings: &'a Settings, op: Op) -> anyhow::Result<Self> {
-        let streams = stage.streams(op, settings.files);
+        let files = match op {
+            Op::List => DIRECTORIES as u64 * settings.directory_entries,
+            _ => settings.files,
+        };
+        let streams = stage.streams(op, files);
         let load = Self { stage, settings, op, streams };
         if op != Op::Delete {
             let making = load.streams.iter().filter_map(|(stream, work)| {
                 let work = Arc::new(work.preparation()?);
-                Some(Stream { work, bound: settings.files, next: Arc::default(), ..stream.clone() })
+                Some(Stream { work, bound: files, next: Arc::default(), ..stream.clone() })
             });
             let making: Vec<Stream> = making.collect();
             if !making.is_empty() {

@@ -44,6 +44,12 @@ fn of(samples: &[Figures], figure: fn(&Figures) -> f64) -> f64 {
     median(samples.iter().map(figure).collect())
 }
 
+/// The least and the greatest.
+fn range(samples: &[Figures], figure: fn(&Figures) -> f64) -> [Value; 2] {
+    let figures = || samples.iter().map(figure);
+    [figures().fold(f64::INFINITY, f64::min), figures().fold(f64::NEG_INFINITY, f64::max)].map(finite)
+}
+
 impl Cell {
     pub fn new(kind: Kind, op: Op) -> Self {
         Self {
@@ -164,6 +170,7 @@ impl Cell {
             json!({
                 "samples": samples.len(),
                 "ops_per_second": of(|figures| figures.rate),
+                "ops_per_second_range": range(samples, |figures| figures.rate),
                 "p50_us": of(|figures| figures.p50_us),
                 "p99_us": of(|figures| figures.p99_us),
                 "root_active_cpu_us_per_op": of(|figures| figures.root_us),
@@ -172,6 +179,8 @@ impl Cell {
                 "journals_cpu_us_per_op": of(|figures| figures.journals_us),
                 "client_cpu_us_per_op": of(|figures| figures.client_us),
                 "busiest_cpu_us_per_op": of(|figures| figures.busiest_us),
+                "servers_cpu_us_per_op": of(Figures::servers_us),
+                "servers_cpu_us_per_op_range": range(samples, Figures::servers_us),
             })
         };
         let one_home = |one: fn(&Doors) -> OneHome| {
@@ -339,5 +348,7 @@ mod tests {
         let json = cell(1, 1, figures(1.0, 10.0, f64::NAN)).json();
         assert_eq!(json["paced"]["home_active_cpu_us_per_op"], Value::Null);
         assert_eq!(json["paced"]["root_active_cpu_us_per_op"], 10.0);
+        assert_eq!(json["paced"]["servers_cpu_us_per_op"], 10.0);
+        assert_eq!(json["saturated"]["ops_per_second_range"], json!([9.0, 9.0]));
     }
 }

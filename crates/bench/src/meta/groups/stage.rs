@@ -29,6 +29,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Groups of one member.
+    pub fn one(groups: u32) -> Self {
+        Self::Clover { groups, members: 1 }
+    }
+
     pub fn homes(self) -> u32 {
         match self {
             Self::Clover { groups, .. } => groups,
@@ -42,7 +47,12 @@ impl Kind {
 
     /// Whether the operation can be made there.
     pub fn knows(self, op: Op) -> bool {
-        op != Op::RenameAcross || self.homes() > 1
+        match op {
+            Op::RenameAcross => self.homes() > 1,
+            // Their directories, or what they make in them, would be of any home.
+            Op::List | Op::Mix => self.homes() == 1,
+            _ => true,
+        }
     }
 }
 
@@ -86,7 +96,7 @@ impl Decider {
 }
 
 /// The directories in each home in which the load works.
-const DIRECTORIES: usize = 32;
+pub const DIRECTORIES: usize = 32;
 const ABOVE: &str = "/bench";
 
 impl Stage {

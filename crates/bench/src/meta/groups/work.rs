@@ -1,7 +1,7 @@
 //! The calls on the directories of known homes.
 
 use crate::meta::{
-    Op,
+    Op, mix, requests,
     workload::{self, Calls},
 };
 use bytes::BytesMut;
@@ -21,6 +21,15 @@ pub struct Work {
 impl Work {
     /// Renames stay within these directories.
     pub fn within(op: Op, directories: &[String], files: u64) -> Self {
+        let listed: Vec<String>;
+        let directories = match op {
+            // Those that hold nothing but what the list is to show.
+            Op::List => {
+                listed = directories.iter().map(|directory| format!("{directory}/listed")).collect();
+                &listed
+            }
+            _ => directories,
+        };
         let next = directories.iter().cycle().skip(1);
         let places = directories.iter().zip(next).map(|(from, to)| (from.clone(), to.clone())).collect();
         Self { op, stem: op.name(), places, files }
@@ -37,8 +46,10 @@ impl Work {
     /// The work that makes the files of this one.
     pub fn preparation(&self) -> Option<Self> {
         match self.op {
-            Op::Stat | Op::Rename | Op::RenameAcross | Op::Delete => Some(self.making()),
-            Op::Null | Op::Create | Op::Touch | Op::Mkdir | Op::Open | Op::List => None,
+            Op::Open | Op::Stat | Op::List | Op::Rename | Op::RenameAcross | Op::Delete | Op::Mix => {
+                Some(self.making())
+            }
+            Op::Null | Op::Create | Op::Touch | Op::Mkdir => None,
         }
     }
 
@@ -64,21 +75,36 @@ impl Work {
 }
 
 impl Calls for Work {
-    fn asks_for_yes(&self) -> bool {
-        self.op.asks_for_yes()
+    fn asks_for_yes(&self, index: u64) -> bool {
+        self.op.asks_for_yes(index)
     }
 
     fn put(&self, out: &mut BytesMut, index: u64, step: u32, client: &str) -> Option<&'static str> {
         match (self.op, step) {
             (Op::Stat, 0) => {
-                workload::named(out, "getFileInfo", &workload::stat(self.file(index % self.files)))
+                requests::named(out, "getFileInfo", &requests::stat(self.file(index % self.files)))
             }
+            (Op::Open, 0) => {
+                requests::named(out, "getBlockLocations", &requests::open(self.file(index % self.files)))
+            }
+            (Op::List, 0) => requests::named(out, "getListing", &requests::list(self.place(index).0.clone())),
+            (Op::Mix, 0) => mix::put(out, index, self, client),
             (Op::Rename | Op::RenameAcross, 0) => {
                 let (from, to) = self.renamed(index);
-                workload::named(out, "rename", &workload::rename(from, to))
+                requests::named(out, "rename", &requests::rename(from, to))
             }
             (op, step) => workload::on_new_file(out, op, step, || self.file(index), client),
         }
+    }
+}
+
+impl mix::Names for Work {
+    fn file(&self, index: u64) -> String {
+        self.file(index % self.files)
+    }
+
+    fn made(&self, number: u64) -> String {
+        format!("{}/{}-made-{number}", self.place(number).0, self.stem)
     }
 }
 
