@@ -300,7 +300,7 @@ impl BlockMap {
         self.redundancy.queue.remove(id);
         self.redundancy.pending.remove(id);
         self.newcomers.forget_block(id);
-        self.redundancy.corrupt.forget_block(id);
+        self.redundancy.corrupt.out_of_sight.forget_block(id);
         self.redundancy.undecided.remove(id);
         self.redundancy.hints.forget(id);
         self.satisfying.remove(id);

@@ -58,7 +58,8 @@ impl BlockMap {
         assert_eq!(record.state(), BlockState::Complete, "only complete blocks lose superfluous replicas");
         let mut kept: Vec<u32> = self.places_in_service(slot);
         while kept.len() > wanted {
-            let goes = self.superfluous(&kept, wanted, hint, policy);
+            let dubious = kept.iter().position(|place| self.is_dubious(slot, *place));
+            let goes = dubious.unwrap_or_else(|| self.superfluous(&kept, wanted, hint, policy));
             let before = self.spread_of(&kept);
             let place = kept.swap_remove(goes);
             if wanted > 1 && before == Spread::Several && self.spread_of(&kept) != Spread::Several {

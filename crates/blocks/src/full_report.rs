@@ -185,7 +185,7 @@ impl BlockMap {
         let server = self.storages.get(place).server;
         if self.may_command()
             || !self.redundancy.corrupt.is_empty()
-            || self.redundancy.corrupt.has_lost_sight()
+            || !self.redundancy.corrupt.out_of_sight.is_empty()
             || self.redundancy.pending.len() > 0
             || !self.servers.get(server).deletions.is_empty()
             || !self.servers.get(server).ordered.is_empty()

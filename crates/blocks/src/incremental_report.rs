@@ -33,7 +33,12 @@ impl BlockMap {
                 Increment::Received { block, delete_hint } => {
                     self.storages.get_mut(place).promise_kept();
                     // It was made anew.
-                    self.redundancy.corrupt.forget_out_of_sight(block.id, storage);
+                    self.redundancy.corrupt.out_of_sight.forget(
+                        block.id,
+                        block.generation_stamp,
+                        id.uuid,
+                        storage,
+                    );
                     let from = delete_hint.as_deref().and_then(|uuid| self.servers.find(uuid));
                     self.redundancy.hints.told = from.map(|from| Hint { from, to: server });
                     self.take_increment(place, *block, ReplicaState::Finalized, now);
@@ -92,8 +97,8 @@ impl BlockMap {
         if self.is_surely_good(place, block.id) {
             self.note_contradiction(self.storages.get(place).server);
         }
-        let name = self.storages.get(place).report.id.clone();
-        self.redundancy.corrupt.forget_out_of_sight(block.id, &name);
+        let (uuid, name) = self.names_of(place);
+        self.redundancy.corrupt.out_of_sight.forget(block.id, block.generation_stamp, &uuid, &name);
         self.end_deletion(place, block);
         self.constructions.forget_replica(block.id, place);
         self.postponed.forget_replica(block.id, place);
@@ -125,6 +130,12 @@ impl BlockMap {
         let place = self.arena.places(slot).iter().find(meant);
         if let Some(place) = place {
             self.mark_corrupt(slot, place, record.stamp(), CorruptReason::CorruptionReported);
+        } else if let Some(name) = storage.filter(|name| !name.is_empty())
+            && self.place_of(server_uuid, name).is_none()
+        {
+            // The storage was lost a moment ago.
+            let uuid = self.servers.get(server).face.uuid().clone();
+            self.redundancy.corrupt.out_of_sight.remember(block.id, record.stamp(), &uuid, &name.into());
         }
     }
 }

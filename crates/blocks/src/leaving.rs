@@ -72,7 +72,7 @@ impl BlockMap {
 
     /// The replicas in service that are not merely claimed.
     fn sure(&self, count: &Count) -> usize {
-        if self.has_proved_servers { count.believed } else { count.live }
+        if self.has_proved_servers { count.believed } else { count.live - count.dubious }
     }
 
     pub(crate) fn maintenance_replication(&self) -> usize {

@@ -522,8 +522,8 @@ impl BlockMap {
     fn retire(&mut self, place: u32) {
         let until = self.request_sweep();
         let server = self.storages.get(place).server;
-        let name = self.storages.get(place).report.id.clone();
-        self.redundancy.corrupt.lose_sight_of(place, &name);
+        let (uuid, name) = self.names_of(place);
+        self.redundancy.corrupt.lose_sight_of(place, &uuid, &name);
         self.storages.retire(place, until);
         let owner = self.servers.get_mut(server);
         owner.storages.retain(|held| *held != place);

@@ -150,7 +150,7 @@ impl Newcomers {
     }
 
     /// Whether a copy of the block that comes may be another server's.
-    fn may_be_of_others(&self, id: BlockId, source: u32, now: Moment) -> bool {
+    pub fn may_be_of_others(&self, id: BlockId, source: u32, now: Moment) -> bool {
         self.late.get(&id).is_some_and(|late| now < late.until && late.sender != Sender::One(source))
     }
 

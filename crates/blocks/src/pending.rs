@@ -87,6 +87,15 @@ impl Pending {
         self.blocks.get(&id).map_or(&[], |awaited| &awaited.servers)
     }
 
+    /// The server that alone sends what is awaited there.
+    pub fn only_sender_to(&self, id: BlockId, server: u32) -> Option<u32> {
+        let awaited = self.blocks.get(&id).filter(|awaited| awaited.servers.contains(&server))?;
+        match awaited.sender {
+            Sender::One(source) => Some(source),
+            Sender::Others => None,
+        }
+    }
+
     /// True if it was awaited from the pipeline of a client.
     pub fn arrived(&mut self, id: BlockId, server: u32) -> bool {
         let Some(awaited) = self.blocks.get_mut(&id) else { return false };

@@ -27,9 +27,11 @@ const WRITERS_LOOK_MS: u64 = 5_000;
 pub struct Count {
     /// Good replicas on living servers. Replicas of doubted servers are not counted.
     pub live: usize,
-    /// The number of live replicas whose servers are no newcomers, and which were not rotten when they were last seen.
+    /// The number of live replicas whose servers are no newcomers, and which are not dubious.
     pub proved: usize,
-    /// The number of live replicas whose servers are no newcomers, or newcomers that nobody can put to the test now.
+    /// The number of live replicas that are dubious: see [`crate::findings`].
+    pub dubious: usize,
+    /// The number of live replicas whose servers are no newcomers, or newcomers that nobody can put to the test now, and which are not dubious.
     pub believed: usize,
     pub corrupt: usize,
     pub excess: usize,
@@ -99,9 +101,10 @@ impl BlockMap {
                 Standing::Live => {
                     count.live += 1;
                     count.spread.add(storage.rack);
-                    let is_sure = storage.trial == Trial::Passed && !self.was_rotten(slot, place);
-                    count.proved += usize::from(is_sure);
-                    count.believed += usize::from(storage.trial.is_believed());
+                    let is_dubious = self.is_dubious(slot, place);
+                    count.dubious += usize::from(is_dubious);
+                    count.proved += usize::from(storage.trial == Trial::Passed && !is_dubious);
+                    count.believed += usize::from(storage.trial.is_believed() && !is_dubious);
                 }
                 Standing::OutOfService(state) => {
                     if state.is_maintenance() {
@@ -156,6 +159,7 @@ impl BlockMap {
             return;
         }
         let (id, wanted) = (record.id(), self.wanted(slot));
+        self.weigh_findings(slot);
         let mut count = self.count(slot);
         if count.live < wanted && count.excess > 0 && self.rescue_excess(slot) {
             count = self.count(slot);
@@ -164,11 +168,11 @@ impl BlockMap {
             count = self.count(slot);
         }
         self.note_need(slot, &count);
-        if count.live + self.redundancy.pending.servers(id).len() < self.needed_in_service(slot, &count) {
+        if self.missing(slot, &count) > 0 {
             let others = count.excess + count.leaving + count.decommissioned + count.maintained;
             return self.enqueue(slot, Priority::of(count.live, others, wanted));
         }
-        match self.is_misplaced(slot, &count) {
+        match self.is_misplaced(slot, &count) || self.is_in_doubt(slot, &count) {
             true => self.enqueue(slot, Priority::Misplaced),
             false => self.dequeue(slot),
         }
@@ -187,6 +191,12 @@ impl BlockMap {
         self.delete_corrupt(slot);
         let hint = self.redundancy.hints.take(id);
         self.trim(slot, wanted, hint, policy);
+    }
+
+    /// The number of copies that the block lacks, and that are not on their way.
+    fn missing(&self, slot: u32, count: &Count) -> usize {
+        let awaited = self.redundancy.pending.servers(self.arena.record(slot).id()).len();
+        self.needed_in_service(slot, count).saturating_sub(count.live + awaited)
     }
 
     fn enqueue(&mut self, slot: u32, priority: Priority) {
@@ -279,8 +289,8 @@ impl BlockMap {
         let Some(source) = self.source(slot) else { return };
         let pending = self.redundancy.pending.servers(id).to_vec();
         let count = self.count(slot);
-        let missing = self.needed_in_service(slot, &count).saturating_sub(count.live + pending.len());
-        // A block that has enough replicas is in the queue because they are all on one rack.
+        let missing = self.missing(slot, &count).max(usize::from(self.is_in_doubt(slot, &count)));
+        // A block that has enough replicas, and one that is not in doubt, is in the queue because they are all on one rack.
         let crowded_rack = match count.spread {
             Spread::On(rack) if missing == 0 => Some(rack),
             _ => None,

@@ -5,6 +5,7 @@
 
 use crate::{
     map::BlockMap,
+    out_of_sight::OutOfSight,
     record::Record,
     unknown::Source,
     words::{BlockState, CorruptReason, ReplicaState, ReportedReplica},
@@ -19,17 +20,14 @@ pub struct CorruptReplica {
     pub reason: CorruptReason,
     /// The replica's own stamp, which an order to delete it has to name.
     pub stamp: GenerationStamp,
+    /// The finding is older than the last absence of the storage, and the disk may have been repaired since.
+    pub is_recalled: bool,
 }
-
-/// Blocks of which rotten replicas are remembered that went out of sight. Beyond that no more are remembered.
-const REMEMBERED_MAX: usize = 65_536;
 
 #[derive(Default)]
 pub struct Corrupt {
     blocks: BTreeMap<BlockId, Vec<CorruptReplica>>,
-    /// Replicas with rotten bytes whose storages were lost, by the names of these. With its server or its disk such a replica may come back, and
-    /// the server does not know what a reader has found.
-    out_of_sight: BTreeMap<BlockId, Vec<(Arc<str>, GenerationStamp)>>,
+    pub out_of_sight: OutOfSight,
 }
 
 impl Corrupt {
@@ -45,7 +43,7 @@ impl Corrupt {
         !self.blocks.is_empty() && self.of(id).iter().any(|replica| replica.place == place)
     }
 
-    fn insert(&mut self, id: BlockId, replica: CorruptReplica) {
+    pub fn insert(&mut self, id: BlockId, replica: CorruptReplica) {
         let replicas = self.blocks.entry(id).or_default();
         replicas.retain(|held| held.place != replica.place);
         replicas.push(replica);
@@ -61,42 +59,14 @@ impl Corrupt {
     }
 
     /// A storage is lost, and its rotten replicas with it.
-    pub fn lose_sight_of(&mut self, place: u32, storage: &Arc<str>) {
+    pub fn lose_sight_of(&mut self, place: u32, server: &Arc<str>, storage: &Arc<str>) {
         for (id, replicas) in &self.blocks {
             let is_rotten =
                 |it: &&CorruptReplica| it.place == place && it.reason == CorruptReason::CorruptionReported;
-            let has_room = self.out_of_sight.len() < REMEMBERED_MAX || self.out_of_sight.contains_key(id);
-            if let Some(rotten) = replicas.iter().find(is_rotten).filter(|_| has_room) {
-                let remembered = self.out_of_sight.entry(*id).or_default();
-                remembered.retain(|(name, _)| name != storage);
-                remembered.push((storage.clone(), rotten.stamp));
+            if let Some(rotten) = replicas.iter().find(is_rotten) {
+                self.out_of_sight.remember(*id, rotten.stamp, server, storage);
             }
         }
-    }
-
-    pub fn has_lost_sight(&self) -> bool {
-        !self.out_of_sight.is_empty()
-    }
-
-    /// Whether the storage of this name had a rotten replica with this stamp when it was lost.
-    fn remembers(&self, id: BlockId, stamp: GenerationStamp, storage: &str) -> bool {
-        let remembered = self.out_of_sight.get(&id).map_or(&[][..], Vec::as_slice);
-        remembered.iter().any(|(name, known)| **name == *storage && *known == stamp)
-    }
-
-    /// The storage of this name has another replica of the block now, or none.
-    pub fn forget_out_of_sight(&mut self, id: BlockId, storage: &str) {
-        if let Some(remembered) = self.out_of_sight.get_mut(&id) {
-            remembered.retain(|(name, _)| **name != *storage);
-            if remembered.is_empty() {
-                self.out_of_sight.remove(&id);
-            }
-        }
-    }
-
-    /// The block is gone.
-    pub fn forget_block(&mut self, id: BlockId) {
-        self.out_of_sight.remove(&id);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (BlockId, &[CorruptReplica])> {
@@ -271,8 +241,9 @@ impl BlockMap {
         if marked.is_some_and(|replica| replica.reason != CorruptReason::CorruptionReported) {
             self.unmark_corrupt(slot, place);
         }
-        self.recognise_rotten(slot);
         let server = self.storages.get(place).server;
+        self.trust_source(slot, place);
+        self.weigh_findings(slot);
         if self.redundancy.pending.arrived(id, server) {
             self.pass(server);
         }
@@ -292,39 +263,6 @@ impl BlockMap {
         }
     }
 
-    /// A replica has come, perhaps one that was rotten when its storage was lost, or the first one beside such a replica. As long as there is no
-    /// other the old finding does not count: the disk may have been repaired meanwhile, and nothing else is left to read or to copy. As soon as there
-    /// is another one, the old finding counts again, so that no good replica goes for the sake of a rotten one.
-    fn recognise_rotten(&mut self, slot: u32) {
-        if !self.redundancy.corrupt.has_lost_sight() {
-            return;
-        }
-        let (id, stamp) = (self.arena.record(slot).id(), self.arena.record(slot).stamp());
-        let corrupt = &self.redundancy.corrupt;
-        let places = self.arena.places(slot);
-        let is_unmarked = |place: &u32| self.storages.is_live(*place) && !corrupt.contains(id, *place);
-        let unmarked = places.iter().filter(is_unmarked);
-        let (rotten, good): (Vec<u32>, Vec<u32>) = unmarked.partition(|place| self.was_rotten(slot, *place));
-        if good.is_empty() {
-            return;
-        }
-        for place in rotten {
-            let name = self.storages.get(place).report.id.clone();
-            self.redundancy.corrupt.forget_out_of_sight(id, &name);
-            let rotten = CorruptReplica { place, reason: CorruptReason::CorruptionReported, stamp };
-            self.keeping_count(slot, |map| map.redundancy.corrupt.insert(id, rotten));
-        }
-    }
-
-    /// Whether the replica at this place was rotten when its storage was lost, and nothing was heard of it since but that it is there.
-    pub(crate) fn was_rotten(&self, slot: u32, place: u32) -> bool {
-        let corrupt = &self.redundancy.corrupt;
-        corrupt.has_lost_sight() && {
-            let record = self.arena.record(slot);
-            corrupt.remembers(record.id(), record.stamp(), &self.storages.get(place).report.id)
-        }
-    }
-
     pub(crate) fn mark_corrupt(
         &mut self,
         slot: u32,
@@ -334,14 +272,14 @@ impl BlockMap {
     ) {
         let id = self.arena.record(slot).id();
         self.keeping_count(slot, |map| {
-            map.redundancy.corrupt.insert(id, CorruptReplica { place, reason, stamp })
+            map.redundancy.corrupt.insert(id, CorruptReplica { place, reason, stamp, is_recalled: false })
         });
         self.add_place(slot, place);
         self.redundancy.excess.remove(id, place);
         self.evaluate(slot);
     }
 
-    fn unmark_corrupt(&mut self, slot: u32, place: u32) {
+    pub(crate) fn unmark_corrupt(&mut self, slot: u32, place: u32) {
         let id = self.arena.record(slot).id();
         self.keeping_count(slot, |map| map.redundancy.corrupt.remove(id, place));
     }
@@ -366,7 +304,7 @@ impl BlockMap {
     }
 
     /// The storage of this server that is recorded to have the block.
-    fn place_on(&self, slot: u32, server: u32) -> Option<u32> {
+    pub(crate) fn place_on(&self, slot: u32, server: u32) -> Option<u32> {
         let is_there = |place: &u32| {
             let storage = self.storages.get(*place);
             storage.is_live() && storage.server == server
@@ -382,6 +320,8 @@ impl BlockMap {
         let is_superfluous = self.redundancy.excess.contains(id, from);
         self.satisfying.note_moved(id, from);
         self.follow_deletion(self.storages.get(to).server, id, from, to);
+        let ((server, left), (_, reached)) = (self.names_of(from), self.names_of(to));
+        self.redundancy.corrupt.out_of_sight.follow(id, &server, &left, &reached);
         self.remove_place(slot, from);
         self.keeping_count(slot, |map| {
             map.arena.add_place(slot, to);

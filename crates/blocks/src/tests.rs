@@ -4,6 +4,7 @@ mod balancing;
 mod cluster;
 mod copying;
 mod doubt;
+mod findings;
 mod forged;
 mod hostile_reports;
 mod knowing;

@@ -172,10 +172,10 @@ fn a_replica_that_was_repaired_is_copied_if_there_is_no_other() {
     let commands = cluster.pass(3_000, &[1, 2, 3, 4, 5]);
     let [(1, 1, targets)] = &transfers(&commands)[..] else { panic!("one transfer: {commands:?}") };
     assert_eq!(targets.len(), 2, "both others get one");
-    // The copies were checked on their way. What the old finding was about goes, with those that were always there.
+    // The copies were checked on their way: it was repaired.
     cluster.tell(4, &[received(block(1, 5))]);
     cluster.tell(5, &[received(block(1, 5))]);
-    assert_eq!((cluster.live(1), cluster.holders(1)), (2, vec![4, 5]));
+    assert_eq!((cluster.live(1), cluster.holders(1)), (3, vec![1, 4, 5]));
 }
 
 /// Both replicas were rotten. Both servers come back, one of them repaired, and nobody knows which.
