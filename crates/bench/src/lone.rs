@@ -86,7 +86,9 @@ impl Scene {
     /// Hadoop's NameNode alone.
     pub async fn hadoop(dir: &Path, jars: &Path, user: &str) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
-        let (hadoop, servers) = Hadoop::start(jars, dir, false, user).await?;
+        // Its settings are URIs, in which a relative path would begin with a host.
+        let dir = std::path::absolute(dir)?;
+        let (hadoop, servers) = Hadoop::start(jars, &dir, false, user).await?;
         let name_node = servers.first().context("a NameNode was started")?.address;
         Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
     }
@@ -95,7 +97,8 @@ impl Scene {
     pub async fn hadoop_with_data(dir: &Path, blocks: &Path, jars: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
         fs::create_dir_all(blocks).with_context(|| format!("making {}", blocks.display()))?;
-        let (hadoop, name_node) = Hadoop::start_with_data_node(jars, dir, blocks).await?;
+        let (dir, blocks) = (std::path::absolute(dir)?, std::path::absolute(blocks)?);
+        let (hadoop, name_node) = Hadoop::start_with_data_node(jars, &dir, &blocks).await?;
         Ok(Self { uri: format!("hdfs://{name_node}"), processes: Vec::new(), _hadoop: Some(hadoop) })
     }
 

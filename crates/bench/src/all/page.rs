@@ -39,7 +39,11 @@ pub fn of(machine: &Machine, is_quick: bool, has_hadoop: bool, outcomes: &[Outco
 fn section(outcome: &Outcome) -> String {
     let part = &outcome.part;
     let mut text = format!("\n## {}\n\n", part.title);
-    text += &tables::of(part.kind, &outcome.lines).markdown();
+    let table = tables::of(part.kind, &outcome.lines);
+    text += &match table.rows.is_empty() {
+        true => "Nothing was measured.\n".to_owned(),
+        false => table.markdown(),
+    };
     for line in &outcome.lines {
         text += &tables::left_out(line);
     }
@@ -77,7 +81,7 @@ mod tests {
         let page = of(&Machine { facts: vec![("cores", "2".into())] }, true, true, &outcomes);
         assert!(page.contains("| create | 1A | 60,000 | 100 | 900 | 8.0 | 4.0 x | 1/7.0 |"), "{page}");
         assert!(page.contains("| create | Hadoop | 15,000 | 100 | 900 | 56.0 |  |  |"), "{page}");
-        assert!(page.contains("| CPU of a create, of Hadoop's | 1/10 | 1/7.0 | missed |"), "{page}");
+        assert!(page.contains("| CPU of create, of Hadoop's | 1/10 | 1/7.0 | missed |"), "{page}");
         assert!(page.contains("clover bench meta --json"), "{page}");
     }
 
@@ -88,5 +92,6 @@ mod tests {
         let page = of(&Machine { facts: Vec::new() }, false, true, &[failed]);
         assert!(page.contains("**standbys has failed**: it ended with 1"), "{page}");
         assert!(page.contains("Left out: Hadoop HA: no memory"), "{page}");
+        assert!(page.contains("Nothing was measured."), "{page}");
     }
 }

@@ -25,7 +25,7 @@ pub fn table(outcomes: &[Outcome]) -> Table {
         let hadoop = line.and_then(|line| of_hadoop(line, lines));
         let cpu = |line: Option<&Value>| line.and_then(|line| number(line, CPU));
         if let Some(found) = times(cpu(line), cpu(hadoop)) {
-            goal(format!("CPU of a {op}, of Hadoop's"), "1/10", part(Some(found)), found <= 0.1);
+            goal(format!("CPU of {op}, of Hadoop's"), "1/10", part(Some(found)), found <= 0.1);
         }
     }
     let of = |kind: Kind| {
