@@ -73,7 +73,7 @@ impl BlockMap {
             self.doubt_findings(slot, id, stamp);
         } else if others.any(is_surely_good) {
             self.recall_findings(slot, id, stamp, dubious);
-        } else if !dubious.is_empty() && record.state() == BlockState::Complete {
+        } else if !dubious.is_empty() && record.state() == BlockState::Complete && self.may_command() {
             // It will be known soon whether the other one is there.
             self.redundancy.undecided.insert(id);
         }

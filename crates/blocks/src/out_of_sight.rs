@@ -8,6 +8,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Blocks of which rotten replicas are remembered. Beyond that no more are.
 const BLOCKS_MAX: usize = 65_536;
+/// Findings about one block. Clients name servers and storages as they like.
+const FINDINGS_MAX: usize = 16;
+/// A longer name of a storage is no data server's.
+const NAME_BYTES_MAX: usize = 256;
 
 #[derive(Default)]
 pub struct OutOfSight {
@@ -33,9 +37,13 @@ impl OutOfSight {
     }
 
     pub fn remember(&mut self, id: BlockId, stamp: GenerationStamp, server: &Arc<str>, storage: &Arc<str>) {
-        if self.blocks.len() < BLOCKS_MAX || self.blocks.contains_key(&id) {
-            let findings = self.blocks.entry(id).or_default();
-            findings.retain(|it| !it.is_at(server, storage));
+        let has_room = self.blocks.len() < BLOCKS_MAX || self.blocks.contains_key(&id);
+        if !has_room || storage.len() > NAME_BYTES_MAX {
+            return;
+        }
+        let findings = self.blocks.entry(id).or_default();
+        findings.retain(|it| !it.is_at(server, storage));
+        if findings.len() < FINDINGS_MAX {
             findings.push(Finding { server: server.clone(), storage: storage.clone(), stamp });
         }
     }
@@ -66,5 +74,23 @@ impl OutOfSight {
     /// The block is gone.
     pub fn forget_block(&mut self, id: BlockId) {
         self.blocks.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_stranger_invents_take_no_more_than_their_room() {
+        let (server, stamp) = (Arc::from("uuid-1"), GenerationStamp(7));
+        let mut memory = OutOfSight::default();
+        memory.remember(BlockId(1), stamp, &server, &"DS-1".into());
+        for number in 0..1_000 {
+            memory.remember(BlockId(1), stamp, &server, &format!("DS-made-up-{number}").into());
+        }
+        memory.remember(BlockId(2), stamp, &server, &"long".repeat(1_000).into());
+        assert_eq!(memory.blocks.values().map(Vec::len).collect::<Vec<_>>(), [FINDINGS_MAX]);
+        assert!(memory.has(BlockId(1), stamp, "uuid-1", "DS-1"), "what was known first stays");
     }
 }

@@ -290,7 +290,7 @@ impl BlockMap {
         let pending = self.redundancy.pending.servers(id).to_vec();
         let count = self.count(slot);
         let missing = self.missing(slot, &count).max(usize::from(self.is_in_doubt(slot, &count)));
-        // A block that has enough replicas, and one that is not in doubt, is in the queue because they are all on one rack.
+        // A block that lacks none and is not in doubt is in the queue because its replicas are all on one rack.
         let crowded_rack = match count.spread {
             Spread::On(rack) if missing == 0 => Some(rack),
             _ => None,
