@@ -59,7 +59,10 @@ def killed_within(scene, first, second):
     wait(lambda: held(second) > 2 * MIB, "the second disk stays empty")
     scene.fault(f"kill -9 of {NAME} while it moves replicas from disk to disk", cluster.data[NAME].kill)
     cluster.further_directories[NAME] = [second]
+    before = len(addresses(scene))
     servers.start(cluster, [NAME])
+    # The metadata server may know it from before, while the new process is still at its start.
+    wait(lambda: len(addresses(scene)) > before, f"{NAME} does not start")
     check("no plan" in order(scene, "disk-balancer", "--status"), "a plan runs after the start")
     scene.wait_progress()
 
@@ -105,7 +108,12 @@ def by_hadoops_command(scene, first, second):
 
 
 def address(scene):
-    return re.findall(r"data server started .*\bipc=(\S+)", log_of(scene.cluster, NAME))[-1]
+    return addresses(scene)[-1]
+
+
+def addresses(scene):
+    """One for each time that it has started."""
+    return re.findall(r"data server started .*\bipc=(\S+)", log_of(scene.cluster, NAME))
 
 
 def order(scene, word, *options):
