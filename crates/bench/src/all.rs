@@ -54,8 +54,9 @@ pub struct Outcome {
     pub failure: Option<String>,
 }
 
-/// The file by which a directory is known as that of a report.
 const REPORT: &str = "report.md";
+/// The first line of a report, by which its directory is known as ours.
+const TITLE: &str = "# Clover, measured\n";
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let hadoop = args.hadoop.as_ref().map(std::path::absolute).transpose()?;
@@ -95,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn make_room(out: &Path) -> anyhow::Result<()> {
     let is_empty = !out.exists() || out.read_dir()?.next().is_none();
     ensure!(
-        is_empty || out.join(REPORT).exists(),
+        is_empty || fs::read_to_string(out.join(REPORT)).is_ok_and(|report| report.starts_with(TITLE)),
         "{} has files of others: name another directory with --out",
         out.display()
     );
@@ -104,7 +105,7 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
     }
     fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
     // From here on it is known as ours.
-    fs::write(out.join(REPORT), "Nothing was measured yet.\n").context("writing the report")
+    fs::write(out.join(REPORT), format!("{TITLE}\nNothing yet.\n")).context("writing the report")
 }
 
 fn play(part: Part, out: &Path) -> anyhow::Result<Outcome> {
@@ -143,15 +144,18 @@ mod tests {
         fs::write(out.join("precious"), "")?;
         assert!(make_room(&out).is_err());
         assert!(out.join("precious").exists());
-        fs::write(out.join(REPORT), "")?;
+        fs::write(out.join(REPORT), "# A report of somebody else\n")?;
+        assert!(make_room(&out).is_err());
+        assert!(out.join("precious").exists());
+        fs::write(out.join(REPORT), TITLE)?;
         make_room(&out)?;
         assert!(!out.join("precious").exists() && out.join(REPORT).exists());
         Ok(())
     }
 
     #[test]
-    fn a_part_that_fails_is_told_and_does_not_end_the_report() -> anyhow::Result<()> {
-        assert!(read("{\"a\": 1}\n\n{\"a\": 2}\n")?.len() == 2);
+    fn a_part_prints_an_object_a_line_and_anything_else_is_its_failure() -> anyhow::Result<()> {
+        assert_eq!(read("{\"a\": 1}\n\n{\"a\": 2}\n")?.len(), 2);
         assert!(read("a panic\n").is_err());
         Ok(())
     }

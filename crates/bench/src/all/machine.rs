@@ -31,8 +31,8 @@ impl Machine {
 
 /// The first value of a name in a list of `NAME : VALUE`.
 fn value(text: &str, name: &str) -> String {
-    let pairs = text.lines().filter_map(|line| line.split_once(':'));
-    let found = pairs.into_iter().find(|(found, _)| found.trim() == name);
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let found = pairs.find(|(found, _)| found.trim() == name);
     found.map_or_else(|| "not known".to_owned(), |(_, value)| value.trim().to_owned())
 }
 

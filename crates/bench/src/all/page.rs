@@ -4,12 +4,12 @@ mod figures;
 mod goals;
 mod tables;
 
-use super::{Outcome, machine::Machine};
+use super::{Outcome, TITLE, machine::Machine};
 use tables::Table;
 
 /// The page of what was measured so far.
 pub fn of(machine: &Machine, is_quick: bool, has_hadoop: bool, outcomes: &[Outcome]) -> String {
-    let mut page = "# Clover, measured\n\n".to_owned();
+    let mut page = format!("{TITLE}\n");
     page += match has_hadoop {
         true => {
             "Clover beside Apache Hadoop, on one machine, in one run, with the same load generator and the same durability: an answer to a \
