@@ -29,6 +29,22 @@ fn full(server: u16) -> Heartbeat {
     heartbeat
 }
 
+/// A block whose replicas are on these servers, and are all found rotten. There are so many servers.
+fn all_rotten(servers: u16, holders: &[u16]) -> Cluster {
+    let mut cluster = Cluster::with_servers(config(), servers);
+    cluster.add_stored(block(1, 5), holders.len() as u16, holders);
+    for server in holders {
+        cluster.map.report_bad(block(1, 5), &uuid(*server), None, cluster.now);
+    }
+    cluster
+}
+
+/// The server registers anew, and has what it had.
+fn come_back(cluster: &mut Cluster, server: u16) {
+    cluster.start(server);
+    cluster.report(server, &[finalized(block(1, 5))]);
+}
+
 /// What counts as what, for the message of a test that fails.
 fn standing(cluster: &Cluster) -> Vec<(String, Standing)> {
     let block = cluster.map.standings(BlockId(1), cluster.now).unwrap();
@@ -50,8 +66,7 @@ fn a_rotten_replica_that_moves_to_another_disk_stays_dubious() {
     assert_eq!(cluster.live(1), 1);
     cluster.tell_of(1, SECOND, &[received(block(1, 5))]);
     cluster.tell(1, &[Increment::Deleted(block(1, 5))]);
-    cluster.start(2);
-    cluster.report(2, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 2);
     let told = run(&mut cluster, 2_000, &[(1, two_storages(1)), (2, full(2)), (3, heartbeat_of(3))]);
     assert_eq!(deletions(&told), [(1, 1)], "{:?}", standing(&cluster));
 }
@@ -59,14 +74,10 @@ fn a_rotten_replica_that_moves_to_another_disk_stays_dubious() {
 /// Both replicas were rotten, and one was repaired.
 #[test]
 fn a_repaired_replica_heals_its_block_with_one_server_more() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 2, &[1, 2]);
-    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
-    cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
+    let mut cluster = all_rotten(3, &[1, 2]);
     cluster.pass(4_000, &[3]);
     for server in 1..=2 {
-        cluster.start(server);
-        cluster.report(server, &[finalized(block(1, 5))]);
+        come_back(&mut cluster, server);
     }
     cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
     cluster.pass_with_copies(60_000, &[1, 2, 3]);
@@ -76,13 +87,9 @@ fn a_repaired_replica_heals_its_block_with_one_server_more() {
 /// Both replicas were rotten. The one that was repaired is back, and the other is not.
 #[test]
 fn a_repaired_replica_heals_its_block_on_two_servers() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 2, &[1, 2]);
-    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
-    cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
+    let mut cluster = all_rotten(3, &[1, 2]);
     cluster.pass(4_000, &[3]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.pass_with_copies(60_000, &[1, 3]);
     assert_eq!(cluster.live(1), 2, "{:?}", standing(&cluster));
 }
@@ -90,15 +97,10 @@ fn a_repaired_replica_heals_its_block_on_two_servers() {
 /// All three were rotten, and one was repaired.
 #[test]
 fn a_repaired_replica_heals_its_block_on_four_servers() {
-    let mut cluster = Cluster::with_servers(config(), 4);
-    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
-    for server in 1..=3 {
-        cluster.map.report_bad(block(1, 5), &uuid(server), None, cluster.now);
-    }
+    let mut cluster = all_rotten(4, &[1, 2, 3]);
     cluster.pass(4_000, &[4]);
     for server in 1..=3 {
-        cluster.start(server);
-        cluster.report(server, &[finalized(block(1, 5))]);
+        come_back(&mut cluster, server);
     }
     cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
     cluster.map.report_bad(block(1, 5), &uuid(3), None, cluster.now);
@@ -117,8 +119,7 @@ fn a_replica_that_was_told_to_go_condemns_no_other() {
     assert_eq!(deletions(&told), [(2, 1)]);
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
     run(&mut cluster, 4_000, &[(2, full(2)), (3, heartbeat_of(3))]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.tell(2, &[Increment::Deleted(block(1, 5))]);
     run(&mut cluster, 4_000, &[(1, heartbeat_of(1)), (2, full(2)), (3, heartbeat_of(3))]);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
@@ -127,14 +128,10 @@ fn a_replica_that_was_told_to_go_condemns_no_other() {
 /// A made-up server claims the block before the real one is back. It cannot show a single block, and is doubted.
 #[test]
 fn a_made_up_claim_condemns_no_replica() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 1, &[1]);
-    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
+    let mut cluster = all_rotten(3, &[1]);
     cluster.pass(4_000, &[2, 3]);
-    cluster.start(9);
-    cluster.report(9, &[finalized(block(1, 5))]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 9);
+    come_back(&mut cluster, 1);
     // The samples of server 9 do not come, and it is doubted.
     cluster.pass(3_000_000, &[1, 2, 3, 9]);
     assert_eq!(cluster.map.take_events().doubted, ["10.0.0.9:9866"]);
@@ -144,16 +141,12 @@ fn a_made_up_claim_condemns_no_replica() {
 /// The made-up server is doubted already.
 #[test]
 fn a_doubted_claim_condemns_no_replica() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 1, &[1]);
-    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
+    let mut cluster = all_rotten(3, &[1]);
     cluster.pass(4_000, &[2, 3]);
-    cluster.start(9);
-    cluster.report(9, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 9);
     cluster.pass(3_000_000, &[2, 3, 9]);
     assert_eq!(cluster.map.take_events().doubted, ["10.0.0.9:9866"]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
 }
 
@@ -165,8 +158,7 @@ fn a_replica_that_is_gone_condemns_no_other() {
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
     cluster.pass(4_000, &[2, 3]);
     cluster.report(2, &[]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.pass(1_000, &[1, 2, 3]);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
 }
@@ -183,8 +175,7 @@ fn forged_name(tell: fn(&mut Cluster)) {
     cluster.sweep();
     cluster.speak(9, |map, id, _| map.give_up_server(id)).unwrap();
     cluster.sweep();
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     let told = run(&mut cluster, 2_000, &[(1, heartbeat_of(1)), (2, full(2)), (3, heartbeat_of(3))]);
     assert_eq!(deletions(&told), [(1, 1)], "{:?}", standing(&cluster));
 }
@@ -210,15 +201,11 @@ fn a_made_up_servers_report_changes_no_finding() {
 /// Both were rotten, and nobody knows which was repaired. One server is to leave.
 #[test]
 fn no_server_leaves_on_account_of_a_dubious_replica() {
-    let mut cluster = Cluster::with_servers(config(), 3);
-    cluster.add_stored(block(1, 5), 2, &[1, 2]);
-    cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
-    cluster.map.report_bad(block(1, 5), &uuid(2), None, cluster.now);
+    let mut cluster = all_rotten(3, &[1, 2]);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     cluster.pass(4_000, &[3]);
     for server in 1..=2 {
-        cluster.start(server);
-        cluster.report(server, &[finalized(block(1, 5))]);
+        come_back(&mut cluster, server);
     }
     cluster.order(2, AdminOrder::Decommission);
     cluster.pass(3_000, &[1, 2, 3]);
@@ -261,8 +248,7 @@ fn a_replica_that_is_away_condemns_no_other() {
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
     cluster.order(2, AdminOrder::Maintenance);
     cluster.pass(4_000, &[3]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.pass(1_000, &[1, 3]);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
 }
@@ -275,8 +261,7 @@ fn a_replica_that_may_be_gone_condemns_no_other() {
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
     cluster.pass(4_000, &[2, 3]);
     cluster.start(2);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.report(2, &[]);
     cluster.pass(1_000, &[1, 2, 3]);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
@@ -289,8 +274,7 @@ fn an_old_finding_ends_with_the_good_replica() {
     cluster.add_stored(block(1, 5), 2, &[1, 2]);
     cluster.map.report_bad(block(1, 5), &uuid(1), None, cluster.now);
     cluster.pass(4_000, &[2, 3]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.pass(4_000, &[1, 3]);
     assert_eq!(cluster.live(1), 1, "{:?}", standing(&cluster));
 }
@@ -298,15 +282,10 @@ fn an_old_finding_ends_with_the_good_replica() {
 /// All three were rotten, all are back, and one is enough from then on.
 #[test]
 fn dubious_replicas_are_sorted_out_by_one_copy() {
-    let mut cluster = Cluster::with_servers(config(), 4);
-    cluster.add_stored(block(1, 5), 3, &[1, 2, 3]);
-    for server in 1..=3 {
-        cluster.map.report_bad(block(1, 5), &uuid(server), None, cluster.now);
-    }
+    let mut cluster = all_rotten(4, &[1, 2, 3]);
     cluster.pass(4_000, &[4]);
     for server in 1..=3 {
-        cluster.start(server);
-        cluster.report(server, &[finalized(block(1, 5))]);
+        come_back(&mut cluster, server);
     }
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     cluster.pass_with_copies(60_000, &[1, 2, 3, 4]);
@@ -323,8 +302,7 @@ fn a_made_up_server_that_stays_changes_no_finding() {
     cluster.pass(4_000, &[2, 3]);
     cluster.start(9);
     cluster.report_of(9, &storage(1), &[finalized(block(1, 5))]);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     let mut fake = heartbeat_of(9);
     fake.storages[0].id = storage(1).as_str().into();
     let beats = [(1, heartbeat_of(1)), (2, full(2)), (3, heartbeat_of(3)), (9, fake)];
@@ -343,15 +321,12 @@ fn a_good_replica_that_leaves_is_not_let_go_for_a_rotten_one() {
         cluster.order(2, AdminOrder::Decommission);
         if first {
             cluster.pass(4_000, &[2]);
-            cluster.start(1);
-            cluster.report(1, &[finalized(block(1, 5))]);
+            come_back(&mut cluster, 1);
         } else {
             cluster.pass(4_000, &[]);
-            cluster.start(1);
-            cluster.report(1, &[finalized(block(1, 5))]);
+            come_back(&mut cluster, 1);
             cluster.pass(1_000, &[1]);
-            cluster.start(2);
-            cluster.report(2, &[finalized(block(1, 5))]);
+            come_back(&mut cluster, 2);
         }
         cluster.pass(3_000, &[1, 2]);
         assert_ne!(cluster.state(2), AdminState::Decommissioned);
@@ -368,14 +343,12 @@ fn a_finding_outlives_a_time_without_command() {
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     cluster.pass(4_000, &[3]);
     cluster.map.set_commanding(None, cluster.now);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.map.set_commanding(Some(Epoch(5)), cluster.now);
     cluster.connection = 2;
     cluster.pass(1_000, &[1, 3]);
     cluster.report(1, &[finalized(block(1, 5))]);
-    cluster.start(2);
-    cluster.report(2, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 2);
     let told = run(&mut cluster, 2_000, &[(1, heartbeat_of(1)), (2, full(2)), (3, heartbeat_of(3))]);
     assert_eq!(deletions(&told), [(1, 1)], "{:?}", standing(&cluster));
 }
@@ -389,8 +362,7 @@ fn a_word_of_rot_that_comes_after_the_loss_counts() {
     cluster.pass(4_000, &[2]);
     cluster.map.report_bad(block(1, 5), &uuid(1), Some(&storage(1)), cluster.now);
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
-    cluster.start(1);
-    cluster.report(1, &[finalized(block(1, 5))]);
+    come_back(&mut cluster, 1);
     cluster.start(3);
     cluster.report(3, &[]);
     let told = run(&mut cluster, 2_000, &[(1, heartbeat_of(1)), (2, full(2)), (3, heartbeat_of(3))]);
@@ -435,4 +407,33 @@ fn a_disk_that_comes_back_beside_a_new_copy_costs_no_good_replica() {
     cluster.map.set_replication(BlockId(1), 1, cluster.now);
     let told = run(&mut cluster, 2_000, &[(1, two_storages(1)), (2, full(2)), (3, heartbeat_of(3))]);
     assert!(!deletions(&told).contains(&(2, 1)), "{:?} {:?}", deletions(&told), standing(&cluster));
+}
+
+/// All three replicas are rotten. One server is repaired while it is off.
+#[test]
+fn a_replica_that_was_repaired_is_copied_if_there_is_no_other() {
+    let mut cluster = all_rotten(5, &[1, 2, 3]);
+    cluster.pass(4_000, &[2, 3, 4, 5]);
+    assert_eq!(cluster.live(1), 0);
+    come_back(&mut cluster, 1);
+    let commands = cluster.pass(3_000, &[1, 2, 3, 4, 5]);
+    let [(1, 1, targets)] = &transfers(&commands)[..] else { panic!("one transfer: {commands:?}") };
+    assert_eq!(targets.len(), 2, "both others get one");
+    // The copies were checked on their way: it was repaired.
+    cluster.tell(4, &[received(block(1, 5))]);
+    cluster.tell(5, &[received(block(1, 5))]);
+    assert_eq!((cluster.live(1), cluster.holders(1)), (3, vec![1, 4, 5]));
+}
+
+/// Both replicas were rotten. Both servers come back, one of them repaired, and nobody knows which.
+#[test]
+fn of_two_replicas_that_were_rotten_none_goes() {
+    let mut cluster = all_rotten(3, &[1, 2]);
+    cluster.map.set_replication(BlockId(1), 1, cluster.now);
+    cluster.pass(4_000, &[3]);
+    for server in 1..=2 {
+        come_back(&mut cluster, server);
+    }
+    assert_eq!(cluster.live(1), 2);
+    assert!(deletions(&cluster.pass(3_000, &[1, 2, 3])).is_empty());
 }
