@@ -1,6 +1,5 @@
 """A data server gets a second disk while it runs, and its disk balancer fills it under load: ours, with a kill in its midst, and Hadoop's."""
 
-import json
 import re
 import time
 
@@ -121,8 +120,7 @@ def order(scene, word, *options):
 
 
 def use(scene, directories):
-    file = scene.cluster.directory / f"{NAME}.toml"
-    file.write_text(re.sub(r"(?m)^data_dirs.*$", f"data_dirs = {json.dumps(list(map(str, directories)))}", file.read_text()))
+    servers.write_directories(scene.cluster, NAME, directories)
     said = order(scene, "reconfigure")
     check("dfs.datanode.data.dir: " in said and "FAILED" not in said, said)
 
