@@ -8,6 +8,7 @@ mod machine;
 mod page;
 mod parts;
 
+use crate::directory;
 use anyhow::{Context, ensure};
 use machine::Machine;
 use parts::Part;
@@ -94,7 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn make_room(out: &Path) -> anyhow::Result<()> {
-    let is_empty = !out.exists() || out.read_dir()?.next().is_none();
+    let is_empty = directory::is_empty(out)?;
     ensure!(
         is_empty || fs::read_to_string(out.join(REPORT)).is_ok_and(|report| report.starts_with(TITLE)),
         "{} has files of others: name another directory with --out",

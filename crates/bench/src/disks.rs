@@ -8,14 +8,14 @@ mod platter;
 mod report;
 mod seeking_file;
 
-use anyhow::{Context, ensure};
+use crate::{directory, rounds::median_of_any};
+use anyhow::Context;
 use blockstore::schedule::plan::Limits;
 use cli::runtime;
 use device::{Device, FileSystemKind, head::Order};
 use measure::{Lane, Measured, Place, measure};
 use model::{Lying, Sharing};
 use report::Row;
-pub use report::median;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -143,8 +143,7 @@ fn modelled(args: &Args) -> anyhow::Result<Vec<Row>> {
 /// All lanes in turn, round after round, so that what changes on the machine meets all of them.
 async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
     let dir = args.dir.as_deref().context("--dir names a directory")?;
-    let is_new = !dir.exists() || dir.read_dir()?.next().is_none();
-    ensure!(is_new, "{} is not empty: name a new directory", dir.display());
+    directory::must_be_empty(dir)?;
     let mut lanes = args.lanes.clone();
     lanes.retain(|lane| *lane != Lane::Hadoop || args.hadoop.is_some());
     let jars = args.hadoop.as_ref().map(std::path::absolute).transpose()?;
@@ -170,18 +169,17 @@ async fn measured(args: &Args) -> anyhow::Result<Vec<Row>> {
         for streams in &args.streams {
             let these =
                 || found.iter().filter(|(key, _)| *key == (lane, *streams)).map(|(_, outcome)| outcome);
-            let median = |values: Vec<f64>| report::median(values);
             rows.push(Row {
                 lane: lane.name().into(),
                 streams: *streams,
-                write: median(these().map(|outcome| outcome.write).collect()).context("there was a round")?,
-                read: median(these().filter_map(|outcome| outcome.read).collect()),
-                extents: median(these().filter_map(|outcome| outcome.extents).collect()),
+                write: median_of_any(these().map(|outcome| outcome.write)).context("there was a round")?,
+                read: median_of_any(these().filter_map(|outcome| outcome.read)),
+                extents: median_of_any(these().filter_map(|outcome| outcome.extents)),
                 waits_ms: None,
                 seeks: [0, 1]
                     .map(|at| {
-                        let seeks = these().filter_map(|outcome| Some(outcome.seeks?[at] as f64)).collect();
-                        median(seeks).map(|seeks| seeks as u64)
+                        let seeks = these().filter_map(|outcome| Some(outcome.seeks?[at] as f64));
+                        median_of_any(seeks).map(|seeks| seeks as u64)
                     })
                     .into_iter()
                     .collect::<Option<Vec<_>>>()

@@ -5,6 +5,7 @@
 mod all;
 mod allocator;
 mod ceilings;
+mod directory;
 mod disks;
 mod failover;
 mod image;
@@ -18,6 +19,7 @@ mod null_server;
 mod read;
 mod renew;
 mod reports;
+mod rounds;
 mod tree;
 
 use anyhow::Context;

@@ -3,7 +3,7 @@
 //! `NNThroughputBenchmark` stands in the tests jar of hadoop-hdfs. With `-fs` it drives a server over RPC, by threads that share one
 //! connection. Both servers run, and are loaded in turn; the JVM of the load is a new one each time.
 
-use crate::{lone::Scene, meta::groups::hadoop};
+use crate::{directory, lone::Scene, meta::groups::hadoop, rounds};
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use cli::runtime;
@@ -80,8 +80,7 @@ struct Row {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let is_new = !args.dir.exists() || args.dir.read_dir()?.next().is_none();
-    ensure!(is_new, "{} is not empty: name a new directory", args.dir.display());
+    directory::must_be_empty(&args.dir)?;
     runtime::block_on(async move {
         let rows = measure(&args).await;
         std::fs::remove_dir_all(&args.dir).with_context(|| format!("removing {}", args.dir.display()))?;
@@ -125,11 +124,8 @@ fn told(output: &Output) -> anyhow::Result<f64> {
 }
 
 fn print(args: &Args, rows: &[Row]) {
-    let median = |rates: &[f64]| crate::disks::median(rates.to_vec()).unwrap_or(f64::NAN);
-    let range = |rates: &[f64]| {
-        let fold = |first, choose: fn(f64, f64) -> f64| rates.iter().copied().fold(first, choose);
-        [fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max)]
-    };
+    let median = |rates: &[f64]| rounds::median(rates.iter().copied());
+    let range = |rates: &[f64]| rounds::range(rates.iter().copied());
     if args.json {
         for row in rows {
             println!(

@@ -1,7 +1,7 @@
 //! `clover bench read`: how fast one client of a data server's machine reads a file, and what that costs, by each of the ways
 //! that there are: through the network, through the domain socket, and from files that the server hands over.
 
-use crate::meta::cpu::Process;
+use crate::{meta::cpu::Process, rounds};
 use anyhow::{Context, ensure};
 use cli::{runtime, target::Target};
 use client::{Config, CreateOptions, FileSystem};
@@ -140,11 +140,7 @@ async fn read(uri: &str, config: &Config, way: &Way, args: &Args) -> anyhow::Res
 
 /// Medians of all rounds.
 fn report(way: &Way, samples: Vec<Sample>, mib: u64) {
-    let median = |of: &dyn Fn(&Sample) -> Option<f64>| {
-        let mut figures: Vec<f64> = samples.iter().filter_map(of).collect();
-        figures.sort_by(f64::total_cmp);
-        figures.get(figures.len() / 2).copied()
-    };
+    let median = |of: &dyn Fn(&Sample) -> Option<f64>| rounds::median_of_any(samples.iter().filter_map(of));
     let gib = mib as f64 / 1024.0;
     let speed = median(&|sample| Some(mib as f64 / sample.took.as_secs_f64())).unwrap_or_default();
     let client = median(&|sample| Some(sample.client.as_secs_f64() / gib)).unwrap_or_default();

@@ -10,8 +10,8 @@ mod files;
 mod fleet;
 mod report;
 
-use crate::{lone::Scene, meta::cpu};
-use anyhow::{Context, ensure};
+use crate::{directory, lone::Scene, meta::cpu};
+use anyhow::Context;
 use cli::runtime;
 use clients::Clients;
 use fleet::Fleet;
@@ -69,8 +69,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let is_new = !args.dir.exists() || args.dir.read_dir()?.next().is_none();
-    ensure!(is_new, "{} is not empty: name a new directory", args.dir.display());
+    directory::must_be_empty(&args.dir)?;
     runtime::block_on(async move {
         let rounds = measure(&args).await;
         std::fs::remove_dir_all(&args.dir).with_context(|| format!("removing {}", args.dir.display()))?;

@@ -16,16 +16,6 @@ pub struct Row {
     pub seeks: Option<[u64; 2]>,
 }
 
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
-}
-
 /// The part of a lane's rate that is lost against its own first row, which has the fewest streams.
 fn loss(rows: &[Row], row: &Row, rate: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
     let first = rows.iter().find(|first| first.lane == row.lane)?;
@@ -99,12 +89,5 @@ mod tests {
             [0.0, 20.0, 0.0, 0.0]
         );
         assert_eq!(loss(&rows, &rows[1], |row| row.read), None);
-    }
-
-    #[test]
-    fn the_median_of_an_even_number_is_between_the_middle_ones() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(vec![]), None);
     }
 }

@@ -6,7 +6,10 @@
 //! active spends on an operation can be compared. Figures are medians of the rounds.
 
 use super::{Args, Op, Session, cpu, difference, workload::Workload};
-use crate::launch::{Group, Plan, ZooKeeper};
+use crate::{
+    launch::{Group, Plan, ZooKeeper},
+    rounds,
+};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::{
@@ -250,15 +253,7 @@ async fn compare(args: &Args, op: Op, subjects: &mut [Subject]) -> anyhow::Resul
 
 /// Each figure's own median; errors add up.
 fn median(samples: &[Sample]) -> Sample {
-    let of = |figure: fn(&Sample) -> f64| {
-        let mut figures: Vec<f64> = samples.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        let middle = figures.len() / 2;
-        match figures.len() % 2 {
-            1 => figures[middle],
-            _ => (figures[middle - 1] + figures[middle]) / 2.0,
-        }
-    };
+    let of = |figure: fn(&Sample) -> f64| rounds::median(samples.iter().map(figure));
     Sample {
         rate: of(|sample| sample.rate),
         active_us: of(|sample| sample.active_us),

@@ -1,7 +1,7 @@
 //! The rows of `clover bench reports`, for people and as JSON.
 
 use super::{Args, clients::Felt};
-use crate::{disks::median, meta::lane::Outcome};
+use crate::{meta::lane::Outcome, rounds::median_of_any};
 use serde_json::json;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn rows(rounds: &[Round]) -> Vec<Row> {
     for lane in lanes {
         for (index, phase) in PHASES.into_iter().enumerate() {
             let these = || rounds.iter().filter(|round| round.lane == lane).map(|round| &round.phases[index]);
-            let of = |figure: &dyn Fn(&Phase) -> Option<f64>| median(these().filter_map(figure).collect());
+            let of = |figure: &dyn Fn(&Phase) -> Option<f64>| median_of_any(these().filter_map(figure));
             let told = |phase: &Phase| (phase.rows > 0).then_some(phase.rows as f64);
             let ms = |outcome: fn(&Felt) -> &Outcome, quantile: f64| {
                 of(&|phase| {

@@ -4,7 +4,7 @@ use super::{
     measure::{Figures, OneHome},
     stage::{Decider, Kind},
 };
-use crate::meta::Op;
+use crate::{meta::Op, rounds, rounds::median};
 use serde_json::{Value, json};
 
 /// The measurements of an operation on one shape.
@@ -28,26 +28,12 @@ pub struct Doors {
     pub other_saturated: OneHome,
 }
 
-/// The figures of the median, each for itself. Not a number if there are none.
-pub fn median(mut figures: Vec<f64>) -> f64 {
-    figures.retain(|figure| !figure.is_nan());
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len() / 2;
-    match figures.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => figures[middle],
-        _ => (figures[middle - 1] + figures[middle]) / 2.0,
-    }
-}
-
 fn of(samples: &[Figures], figure: fn(&Figures) -> f64) -> f64 {
-    median(samples.iter().map(figure).collect())
+    median(samples.iter().map(figure))
 }
 
-/// The least and the greatest.
 fn range(samples: &[Figures], figure: fn(&Figures) -> f64) -> [Value; 2] {
-    let figures = || samples.iter().map(figure);
-    [figures().fold(f64::INFINITY, f64::min), figures().fold(f64::NEG_INFINITY, f64::max)].map(finite)
+    rounds::range(samples.iter().map(figure)).map(finite)
 }
 
 impl Cell {
@@ -120,7 +106,7 @@ impl Cell {
             figure(|figures| figures.journals_us),
             figure(|figures| figures.client_us),
             number(self.calculated(), 0),
-            number(median(self.alone_us.clone()), 0),
+            number(median(self.alone_us.iter().copied()), 0),
             number(self.errors(), 0),
         ]
     }
@@ -143,12 +129,12 @@ impl Cell {
             number(self.paced(|figures| figures.p50_us), 0),
             number(times(&|cell| cell.paced(|figures| figures.p50_us)), 2),
             number(self.paced(|figures| figures.p99_us), 0),
-            number(times(&|cell| median(cell.alone_us.clone())), 2),
+            number(times(&|cell| median(cell.alone_us.iter().copied())), 2),
         ]
     }
 
     fn doors_row(&self) -> Vec<String> {
-        let of = |figure: fn(&Doors) -> f64| median(self.doors.iter().map(figure).collect());
+        let of = |figure: fn(&Doors) -> f64| median(self.doors.iter().map(figure));
         vec![
             self.kind.to_string(),
             number(of(|doors| doors.own.rate), 0),
@@ -185,7 +171,7 @@ impl Cell {
         };
         let one_home = |one: fn(&Doors) -> OneHome| {
             let of = |figure: fn(&OneHome) -> f64| {
-                finite(median(self.doors.iter().map(|doors| figure(&one(doors))).collect()))
+                finite(median(self.doors.iter().map(|doors| figure(&one(doors)))))
             };
             json!({
                 "ops_per_second": of(|one| one.rate),
@@ -199,7 +185,7 @@ impl Cell {
             "shape": self.kind.to_string(),
             "saturated": figures(&self.saturated),
             "calculated_ops_per_second_with_a_core_for_each_server": finite(self.calculated()),
-            "alone_p50_us": finite(median(self.alone_us.clone())),
+            "alone_p50_us": finite(median(self.alone_us.iter().copied())),
             "errors": self.errors(),
         });
         if let Kind::Clover { groups, members } = self.kind {
@@ -343,8 +329,6 @@ mod tests {
 
     #[test]
     fn a_figure_that_is_missing_is_no_number() {
-        assert_eq!(median(vec![f64::NAN, 3.0, 1.0]), 2.0);
-        assert!(median(vec![f64::NAN]).is_nan());
         let json = cell(1, 1, figures(1.0, 10.0, f64::NAN)).json();
         assert_eq!(json["paced"]["home_active_cpu_us_per_op"], Value::Null);
         assert_eq!(json["paced"]["root_active_cpu_us_per_op"], 10.0);
