@@ -37,6 +37,10 @@ pub enum Broken {
     LoweredMinimumKeepsExiles,
     /// A claim does not wait for the leases that the claimant itself has granted.
     ClaimBeforeGrantsEnd,
+    /// A grant ends early as soon as a connection to the active broke, whatever has become of the active's process.
+    EndsGrantsAtABreak,
+    /// A grant that was asked for before a connection broke is counted on.
+    CountsOldGrants,
     /// Reads and proposals are taken before the first entry of the epoch has committed.
     ServesBeforeFirstCommit,
     /// A member that has promised a later epoch still takes entries of an earlier one.
@@ -75,7 +79,7 @@ pub enum Broken {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 28] = [
+    pub const ALL: [Broken; 30] = [
         Self::MinimumCountedOnPending,
         Self::CommitBeforeReplication,
         Self::JuniorClaims,
@@ -88,6 +92,8 @@ impl Broken {
         Self::UnknownTakenAsLost,
         Self::LoweredMinimumKeepsExiles,
         Self::ClaimBeforeGrantsEnd,
+        Self::EndsGrantsAtABreak,
+        Self::CountsOldGrants,
         Self::ServesBeforeFirstCommit,
         Self::ObeysOlderEpochs,
         Self::LetsInOldLives,

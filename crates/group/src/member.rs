@@ -203,7 +203,8 @@ impl Member {
             Input::Suggest(proposal) => self.on_suggest(proposal, effects),
             Input::Message { from, boot, message } => self.on_message(now, from, boot, message, effects),
             Input::PeerConnected(member) => self.on_peer_connected(member, effects),
-            Input::PeerGone(member) => self.on_peer_gone(member),
+            Input::PeerGone(member) => self.on_peer_gone(now, member),
+            Input::PeerEnded { store, boot } => self.on_peer_ended(now, store, boot),
             Input::LockGone => self.candidacy.lock_is_gone = true,
             Input::LogRead { asked, result } => self.on_log_read(now, asked, result, effects),
             Input::Operator { ticket, order } => self.on_order(now, ticket, order, effects),
@@ -303,11 +304,13 @@ impl Member {
         let pending = self.pending.as_ref().map(|pending| &pending.change.view);
         let eligible = [Some(view), pending].into_iter().flatten();
         let forgets_exiles = self.settings.breaks(crate::broken::Broken::LeaseOfInSyncOnly);
+        let counts_old = self.settings.breaks(crate::broken::Broken::CountsOldGrants);
         eligible
             .flat_map(|view| view.in_sync.iter().chain(view.exiles.iter().filter(|_| !forgets_exiles)))
             .filter(|store| store.member != self.me.member)
             .map(|store| {
-                leading.peers.get(&store.member).and_then(|peer| peer.granted_by(*store)).unwrap_or_default()
+                let peer = leading.peers.get(&store.member);
+                peer.and_then(|peer| peer.granted_by(*store, counts_old)).unwrap_or_default()
             })
             .min()
     }

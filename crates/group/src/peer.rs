@@ -10,8 +10,10 @@ pub(crate) struct Peer {
     /// Its address refuses: its process has ended.
     pub is_gone: bool,
     pub heard_at: Option<Moment>,
-    /// How long its grant of the lease may be counted on.
+    /// Until when it makes no claim, by its last grant.
     pub lease_end: Option<Moment>,
+    /// The beacon that this grant answers.
+    lease_round: u64,
     pub has_promised: bool,
     pub is_suspect: bool,
     /// Its state machine could serve at once, as its last grant said.
@@ -68,6 +70,7 @@ impl Peer {
             is_gone: false,
             heard_at: None,
             lease_end: None,
+            lease_round: 0,
             has_promised: false,
             is_suspect: false,
             is_ready: false,
@@ -109,10 +112,19 @@ impl Peer {
         self.life.is_some_and(|(life, _)| life == store).then_some(self.matched)
     }
 
+    /// Notes that it has granted a lease for the beacon of this round.
+    pub fn granted(&mut self, round: u64, until: Moment) {
+        if self.lease_end < Some(until) {
+            (self.lease_end, self.lease_round) = (Some(until), round);
+        }
+    }
+
     /// How long the grants of this very store may be counted on. A store that has taken its place has forgotten what that one promised,
-    /// and grants a lease to an active against whom that one has claimed.
-    pub fn granted_by(&self, store: MemberStore) -> Option<Moment> {
-        self.lease_end.filter(|_| self.life.is_some_and(|(life, _)| life == store))
+    /// and grants a lease to an active against whom that one has claimed. The grant for a beacon of before its connection broke or was made
+    /// counts no more: the peer may take this process for ended.
+    pub fn granted_by(&self, store: MemberStore, counts_old: bool) -> Option<Moment> {
+        let counts = counts_old || self.lease_round > self.asked_since;
+        self.lease_end.filter(|_| counts && self.life.is_some_and(|(life, _)| life == store))
     }
 
     /// Whether the member owes an acknowledgement and has sent none for more than `ms`. A stream that was begun anew since does not
@@ -133,7 +145,7 @@ impl Peer {
     }
 
     /// Its connection broke or was made. Messages from before this, and those still under way, do not show that its
-    /// process is there.
+    /// process is there, and no read rests on a grant among them.
     pub fn doubt(&mut self, round: u64) {
         self.asked_since = round;
         self.has_answered = false;

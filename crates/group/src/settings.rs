@@ -72,6 +72,13 @@ impl Settings {
     pub(crate) const LEASE_HELD_PERCENT: u64 = 85;
     const HANG_MS_MIN: u64 = 500;
 
+    /// How long a grant still holds once the host of the active's process has said that the process is gone. Were that wrong,
+    /// because something between the hosts rejects connections, the active would notice it by its next beacon, which is rejected.
+    /// From then on the active counts the grant no more. The second beacon is for machines that are busy.
+    pub(crate) const fn grant_ends_ms(&self) -> u64 {
+        2 * self.beacon_ms
+    }
+
     /// Whether this rule is left out.
     pub(crate) const fn breaks(&self, rule: crate::broken::Broken) -> bool {
         #[cfg(feature = "broken")]

@@ -113,6 +113,8 @@ pub struct GroupConfig {
     pub hold_ms: u64,
     /// The coordinator is asked about each read before it is answered, so that no answer rests on a clock.
     pub confirm_reads: bool,
+    /// A member whose host closes its connection and then refuses others at both of its addresses counts as ended at once. False: its lease is waited for.
+    pub trusts_refused_connections: bool,
     /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
     /// was drawn when the cluster was made, which the coordinator keeps for those who join.
     pub secret: Option<PathBuf>,
@@ -144,6 +146,7 @@ impl Default for GroupConfig {
             timing: group::Settings::default(),
             hold_ms: 1_200,
             confirm_reads: false,
+            trusts_refused_connections: true,
             secret: None,
             fetch_bytes_per_second: 128 << 20,
             scrub_bytes_per_second: 8 << 20,

@@ -183,6 +183,7 @@ pub fn recover(
         group,
         me,
         settings: config.group.timing,
+        trusts_refused_connections: config.group.trusts_refused_connections,
         restored: Restored {
             promised: journal.state().promised,
             base: recovered.base,

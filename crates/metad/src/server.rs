@@ -457,6 +457,7 @@ impl MetaServer {
     /// Stops without handing over the lead. The other members are not told, and have to notice the silence.
     pub async fn stop_at_once(self) {
         self.core.threads.stop();
+        self.core.partition.member.give_up_lease();
         self.rpc.shutdown().await;
         self.core.partition.forwarder.close();
         self.core.doors.iter().for_each(Doors::close);

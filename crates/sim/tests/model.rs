@@ -50,6 +50,8 @@ fn is_found_at_random(rule: Broken) -> bool {
         rule,
         Broken::LeaseOfInSyncOnly
             | Broken::ClaimBeforeGrantsEnd
+            | Broken::EndsGrantsAtABreak
+            | Broken::CountsOldGrants
             | Broken::PromiseNotKept
             | Broken::LetsInOldLives
             // Nothing is restored from a copy here: these are for the stories `backups` and `copies`, and for the machine's own.

@@ -161,6 +161,14 @@ class Namespaces:
             rules.append(f"add rule inet faults received ip saddr {address} drop")
         self.nft(number, *rules)
 
+    def reject(self, number, address):
+        """A firewall on the member's machine has had enough of an address: what goes either way is answered with a reset."""
+        self.nft(
+            number,
+            f"add rule inet faults sent ip daddr {address} meta l4proto tcp reject with tcp reset",
+            f"add rule inet faults received ip saddr {address} meta l4proto tcp reject with tcp reset",
+        )
+
     def nft(self, number, *rules):
         script = "\n".join(
             [

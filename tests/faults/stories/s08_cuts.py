@@ -1,4 +1,4 @@
-"""The active is cut from its standbys, from one, from ZooKeeper; packets vanish in one direction; a link flaps."""
+"""The active is cut from its standbys, from one, from ZooKeeper; packets vanish in one direction; a link flaps; a firewall rejects."""
 
 ITEM = "8"
 IN_SLICE = False
@@ -10,7 +10,7 @@ def run(scene_of):
     with scene_of(members=3) as scene:
         scene.start_load()
         scene.start_native()
-        cuts = [from_all, from_one, from_zookeeper, outwards, inwards, cable, flapping]
+        cuts = [from_all, from_one, from_zookeeper, outwards, inwards, cable, flapping, rejecting]
         for cut in cuts:
             scene.rest(1, 2)
             active = scene.cluster.wait_active()
@@ -72,4 +72,16 @@ def flapping(scene, network, active, standbys):
             scene.rest(1)
 
     scene.fault(f"the cable of m{active}, the active, goes out and in each second", flap)
+    scene.wait_progress()
+
+
+def rejecting(scene, network, active, standbys):
+    """To the standbys it looks as if the active's process had ended, and it lives, with clients that read."""
+
+    def reject():
+        for standby in standbys:
+            network.reject(active, network.member(standby))
+
+    scene.fault(f"a firewall of m{active}, the active, resets all connections with its standbys", reject)
+    scene.rest(3, 4)
     scene.wait_progress()

@@ -117,7 +117,7 @@ impl Member {
         if self.settings.breaks(Broken::ClaimBeforeGrantsEnd) {
             return self.candidacy.no_claim_before;
         }
-        self.following.granted_until.max(self.candidacy.no_claim_before)
+        self.following.claims_from().max(self.candidacy.no_claim_before)
     }
 
     /// Entries that the view says have committed must be in the log, in their epoch.
@@ -154,7 +154,10 @@ impl Member {
             .filter(|store| store.member != self.me.member)
             .all(|store| candidacy.free.contains(&store.member) && self.evidence.is_heard(*store));
         let active_is_off = view.active.is_none_or(|active| {
-            active == self.me.member || candidacy.gone.contains(&active) || candidacy.lock_is_gone
+            active == self.me.member
+                || candidacy.gone.contains(&active)
+                || candidacy.lock_is_gone
+                || self.following.has_active_ended(&view)
         });
         let enough = 1 + candidacy.free.len() >= view.in_sync_min as usize;
         if (!self.is_suspect && (active_is_off || enough)) || (self.is_suspect && all_seen) {
@@ -223,7 +226,8 @@ impl Member {
         self.candidacy.is_standing = true;
         self.candidacy.began_at = now;
         let view = self.view().expect("a candidate has a view");
-        let active_is_gone = view.active.is_some_and(|active| self.candidacy.gone.contains(&active));
+        let active_is_gone = view.active.is_some_and(|active| self.candidacy.gone.contains(&active))
+            || self.following.has_active_ended(view);
         self.candidacy.trigger = match () {
             () if is_forced => "operator",
             () if self.candidacy.was_handed_over => HAND_OVER,

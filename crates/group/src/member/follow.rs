@@ -2,18 +2,28 @@
 
 use super::{EPOCH_LEAP_MAX, Member};
 use crate::{Append, Effects, Message, Proposal, ReadLog, ReadPurpose, Role, Settings, broken::Broken};
-use base::{EntryKind, Epoch, LogPoint, MemberId, MemberStore, Moment, Sn};
+use base::{EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment, Sn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Following {
     pub leader: Option<Leader>,
     /// No claim before: the lease granted last.
     pub granted_until: Moment,
-    granted_to: Option<(MemberId, u64, Epoch)>,
+    granted_to: Option<Granted>,
+    /// The process to which that grant went has ended, and nobody waits for it after this moment.
+    ended: Option<(Granted, Moment)>,
     /// The beginning of this life. Grants from before it are forgotten.
     began_at: Moment,
     /// When any active was last heard.
     pub heard_at: Option<Moment>,
+}
+
+/// To whom the last grant was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Granted {
+    store: MemberStore,
+    boot: u64,
+    epoch: Epoch,
 }
 
 /// The active that was heard last.
@@ -33,11 +43,26 @@ pub(super) struct Leader {
 }
 
 impl Following {
+    /// No claim is made before. The rest of the grant itself still counts where an operator's order may cost what has been acknowledged.
+    pub fn claims_from(&self) -> Moment {
+        self.ended_at().map_or(self.granted_until, |ended_at| ended_at.min(self.granted_until))
+    }
+
+    /// The process that has led in this view, and had the last grant, has ended for certain.
+    pub fn has_active_ended(&self, view: &GroupView) -> bool {
+        let led = |to: Granted| (view.epoch, view.active) == (to.epoch, Some(to.store.member));
+        self.ended_at().is_some() && self.granted_to.is_some_and(led)
+    }
+
+    fn ended_at(&self) -> Option<Moment> {
+        self.ended.filter(|(to, _)| self.granted_to == Some(*to)).map(|(_, until)| until)
+    }
+
     /// Grants given before a restart are forgotten, so it begins as if one had just been given. That it may have been
     /// longer than these settings say the view tells ([`Member::mind_longer_leases`]).
     pub fn new(now: Moment, settings: &Settings) -> Self {
         let granted_until = now.plus_ms(settings.lease_ms);
-        Self { leader: None, granted_until, granted_to: None, began_at: now, heard_at: None }
+        Self { leader: None, granted_until, granted_to: None, ended: None, began_at: now, heard_at: None }
     }
 }
 
@@ -65,7 +90,7 @@ impl Member {
             Message::NewEpoch { epoch } => self.on_new_epoch(now, sender, boot, epoch, effects),
             Message::Beacon { epoch, round, committed, lease_ms } => {
                 let beacon = Beacon { epoch, round, committed, lease_ms };
-                self.on_beacon(now, sender, boot, beacon, effects);
+                self.on_beacon(now, from, boot, beacon, effects);
             }
             Message::NeedsImage { epoch, unclean } => {
                 if self.hear(now, sender, boot, epoch, effects) {
@@ -80,7 +105,7 @@ impl Member {
             }
             Message::Digests { digests } => self.on_digests(from, boot, digests, effects),
             Message::Hello { known } => self.heard_known(from, known, effects),
-            Message::HandOver { epoch, end } => self.on_hand_over(now, sender, boot, epoch, end),
+            Message::HandOver { epoch, end } => self.on_hand_over(now, from, boot, epoch, end),
             Message::Fetch { epoch, after, bytes_max } => {
                 self.on_fetch(sender, epoch, after, bytes_max, effects);
             }
@@ -214,8 +239,16 @@ impl Member {
         self.reply(from, Message::Promised { epoch, end, committed, is_suspect }, effects);
     }
 
-    fn on_beacon(&mut self, now: Moment, from: MemberId, boot: u64, beacon: Beacon, effects: &mut Effects) {
+    fn on_beacon(
+        &mut self,
+        now: Moment,
+        store: MemberStore,
+        boot: u64,
+        beacon: Beacon,
+        effects: &mut Effects,
+    ) {
         let Beacon { epoch, round, committed, lease_ms } = beacon;
+        let from = store.member;
         if !self.hear(now, from, boot, epoch, effects) {
             return;
         }
@@ -224,7 +257,7 @@ impl Member {
             // Two settings may differ for a while; a lease is never promised for longer than a minute.
             let until = now.plus_ms(lease_ms.min(Settings::LEASE_MS_MAX));
             self.following.granted_until = self.following.granted_until.max(until);
-            self.following.granted_to = Some((from, boot, epoch));
+            self.following.granted_to = Some(Granted { store, boot, epoch });
         }
         if let Some(leader) = &mut self.following.leader {
             leader.committed = leader.committed.max(committed);
@@ -396,21 +429,43 @@ impl Member {
     }
 
     /// The active has sealed its epoch: the wait for the grant given to it is over.
-    fn on_hand_over(&mut self, now: Moment, from: MemberId, boot: u64, epoch: Epoch, end: LogPoint) {
+    fn on_hand_over(&mut self, now: Moment, store: MemberStore, boot: u64, epoch: Epoch, end: LogPoint) {
+        let from = store.member;
         let is_leader = self
             .following
             .leader
             .as_ref()
             .is_some_and(|leader| (leader.member, leader.boot, leader.epoch) == (from, boot, epoch));
-        let granted = self.following.granted_to.is_none_or(|to| to == (from, boot, epoch));
+        let granted = self.following.granted_to.is_none_or(|to| to == Granted { store, boot, epoch });
         if is_leader && granted && self.promising == epoch && self.end() == end && self.durable == end {
             self.following.granted_until = now;
             self.candidacy.was_handed_over = true;
         }
     }
 
-    pub(super) fn on_peer_gone(&mut self, member: MemberId) {
+    /// A process that has ended answers no read, so nobody need wait for the grant that it had from this member. An earlier
+    /// active has none either: before its first beacon the one that has ended waited for the grants that it had given itself.
+    /// That is no argument where an order, and not the view, has let it lead: the active before it need not have minded its
+    /// grants. Grants to another life stay as they are.
+    pub(super) fn on_peer_ended(&mut self, now: Moment, store: MemberStore, boot: u64) {
+        let granted = self.following.granted_to;
+        let Some(to) = granted.filter(|to| (to.store, to.boot) == (store, boot)) else { return };
+        let leads_by_view = self.view().is_some_and(|view| {
+            let is_ordered = view.unclean_epoch > Epoch(0) && to.epoch.0 <= view.unclean_epoch.0 + 1;
+            (view.epoch, view.active) == (to.epoch, Some(store.member)) && !is_ordered
+        });
+        if leads_by_view {
+            self.following.ended = Some((to, now.plus_ms(self.settings.grant_ends_ms())));
+        }
+    }
+
+    pub(super) fn on_peer_gone(&mut self, now: Moment, member: MemberId) {
         self.candidacy.gone.insert(member);
+        if let Some(to) = self.following.granted_to.filter(|to| to.store.member == member)
+            && self.settings.breaks(Broken::EndsGrantsAtABreak)
+        {
+            self.on_peer_ended(now, to.store, to.boot);
+        }
         self.digests_are_gone(member);
         if let Some(leading) = &mut self.leading
             && let Some(peer) = leading.peers.get_mut(&member)

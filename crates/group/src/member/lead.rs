@@ -183,7 +183,7 @@ impl Member {
             // Grants given after the claim was sent end before anything is said in the new epoch. A grant
             // given before it had ended already, unless this member was named by the old active.
             let waits = !self.is_alone() && !self.settings.breaks(Broken::ClaimBeforeGrantsEnd);
-            if now < self.following.granted_until && waits && self.view().is_some() {
+            if now < self.following.claims_from() && waits && self.view().is_some() {
                 return;
             }
             let members: Vec<_> = leading.peers.keys().copied().collect();
@@ -555,7 +555,7 @@ impl Member {
             return hint;
         }
         if leading.stage == Stage::WaitingForGrants {
-            return Some(self.following.granted_until);
+            return Some(self.following.claims_from());
         }
         if !self.has_promised() {
             return None;

@@ -59,8 +59,7 @@ impl Member {
                 let lease_ms = self.settings.lease_ms * Settings::LEASE_HELD_PERCENT / 100;
                 let sent = leading.rounds.iter().find(|(number, _)| *number == round).map(|(_, at)| *at);
                 if let Some(sent) = sent.filter(|_| is_granted) {
-                    let end = sent.plus_ms(lease_ms);
-                    peer.lease_end = peer.lease_end.max(Some(end));
+                    peer.granted(round, sent.plus_ms(lease_ms));
                 }
                 self.learned(now, sender, end, committed, effects);
             }

@@ -4,6 +4,7 @@ mod company;
 mod deaf;
 mod deposed_tails;
 mod digests;
+mod ended;
 mod evidence;
 mod first_claim;
 mod groups;

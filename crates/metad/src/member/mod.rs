@@ -82,6 +82,7 @@ impl GroupMember {
                 }
                 PeerEvent::Told { text } => return shared.fatal.learn(&text),
                 PeerEvent::Gone(member) => Input::PeerGone(member),
+                PeerEvent::Ended(life) => Input::PeerEnded { store: life.store, boot: life.boot },
                 PeerEvent::Said { from, boot, message } => Input::Message { from, boot, message },
             };
             shared.push(Event::Input(input), Patience::None);
@@ -234,18 +235,22 @@ impl GroupMember {
     pub fn may_answer(&self) -> bool {
         let now = self.shared.env.clock.moment();
         // The lease is looked at first: that of a later reign stands there before the member answers in it.
-        self.shared.lease_end_ns.load(Ordering::Acquire) > now.ns
-            && self.shared.watched.may_speak(now)
-            && self.answers()
+        self.shared.lease_end() > now && self.shared.watched.may_speak(now) && self.answers()
     }
 
     /// The moment until which the other members have promised to elect nobody else. The beginning of time: this member has no such promise, or has let go of
     /// it by a hand-over.
     pub fn lease_end(&self) -> Moment {
         // The lease is looked at first: that of a later reign stands there before the member answers in it.
-        let lease_end = Moment { ns: self.shared.lease_end_ns.load(Ordering::Acquire) };
+        let lease_end = self.shared.lease_end();
         let may_speak = self.shared.watched.may_speak(self.shared.env.clock.moment()) && self.answers();
         if may_speak { lease_end } else { Moment::default() }
+    }
+
+    /// This server stops: no answer rests on a lease from here on. Once its ports are closed, the other members may take its process for ended, and wait
+    /// for the lease no longer.
+    pub fn give_up_lease(&self) {
+        self.shared.has_given_up_lease.store(true, Ordering::Release);
     }
 
     /// Asks the coordinator whether the view is still the one in which this member is active: what was

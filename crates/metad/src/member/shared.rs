@@ -35,6 +35,8 @@ pub struct Parts {
     pub group: GroupId,
     pub me: MemberStore,
     pub settings: group::Settings,
+    /// Whether connections that are refused, right after one was closed, are taken for the end of a member's process.
+    pub trusts_refused_connections: bool,
     pub restored: Restored,
     pub journal: Journal,
     pub coordinator: Arc<dyn Coordinator>,
@@ -51,6 +53,7 @@ pub struct Shared {
     pub group: GroupId,
     pub me: MemberStore,
     pub settings: group::Settings,
+    pub trusts_refused_connections: bool,
     pub member: Mutex<Member>,
     pub inbox: Inbox,
     pub disk: DiskQueue,
@@ -82,6 +85,8 @@ pub struct Shared {
     pub is_reading: AtomicBool,
     /// Until when others have promised to make no claim; 0 when this member does not serve.
     pub lease_end_ns: AtomicU64,
+    /// The server stops: it rests on no lease any more.
+    pub has_given_up_lease: AtomicBool,
     /// Whether enough members are in sync for entries to commit.
     pub is_writable: AtomicBool,
     pub epoch: AtomicU64,
@@ -114,6 +119,7 @@ impl Shared {
             group,
             me,
             settings,
+            trusts_refused_connections,
             restored,
             journal,
             coordinator,
@@ -130,6 +136,7 @@ impl Shared {
             group,
             me,
             settings,
+            trusts_refused_connections,
             member: Mutex::new(member),
             inbox: Inbox::default(),
             disk: DiskQueue::default(),
@@ -153,6 +160,7 @@ impl Shared {
             is_serving: AtomicBool::new(false),
             is_reading: AtomicBool::new(false),
             lease_end_ns: AtomicU64::new(0),
+            has_given_up_lease: AtomicBool::new(false),
             is_writable: AtomicBool::new(false),
             epoch: AtomicU64::new(promised.0),
             is_stopping: AtomicBool::new(false),
@@ -169,6 +177,13 @@ impl Shared {
             holds_lock: Mutex::new(false),
             env,
         }
+    }
+
+    /// Until when no other member can be elected. A member for whom there is no other may answer as long as it runs.
+    pub fn lease_end(&self) -> Moment {
+        let end = Moment { ns: self.lease_end_ns.load(Ordering::Acquire) };
+        let counts = end.ns == u64::MAX || !self.has_given_up_lease.load(Ordering::Acquire);
+        if counts { end } else { Moment::default() }
     }
 
     /// The epoch in which this member led last.

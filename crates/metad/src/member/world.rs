@@ -4,6 +4,7 @@ use super::{
     inbox::{Event, Patience},
     shared::Shared,
 };
+use crate::peers::Address;
 use base::{GroupId, MemberId};
 use coord::{Basis, ChangeError, MemberRecord, Version};
 use group::{ChangeFailed, Input, ViewChange};
@@ -81,7 +82,11 @@ impl Shared {
             let addresses = records
                 .iter()
                 .filter(|(_, record)| !record.peer_address.is_empty())
-                .map(|(member, record)| (*member, record.peer_address.clone()))
+                .map(|(member, record)| {
+                    let is_trusted = self.trusts_refused_connections && !record.rpc_address.is_empty();
+                    let rpc = is_trusted.then(|| (record.life, record.rpc_address.clone()));
+                    (*member, Address { peer: record.peer_address.clone(), rpc })
+                })
                 .collect();
             peers.set_members(&addresses);
         }

@@ -24,7 +24,7 @@ use super::{
     sealed::{Opener, Sealer},
     version::{Version, Versions},
 };
-use base::{GroupId, Level, MemberId, MemberStore};
+use base::{GroupId, Level, MemberId, MemberLife, MemberStore};
 use bytes::{Buf, BufMut};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -124,6 +124,12 @@ pub struct Other {
     pub store: MemberStore,
     pub boot: u64,
     pub release: Release,
+}
+
+impl Other {
+    pub fn life(&self) -> MemberLife {
+        MemberLife { store: self.store, boot: self.boot }
+    }
 }
 
 /// The versions that this end speaks, and its demands of the other end.

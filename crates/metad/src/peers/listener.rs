@@ -10,7 +10,7 @@ use super::{
 use env::pulse;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
-    io::{self, Read},
+    io::{self, ErrorKind, Read},
     net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
@@ -140,20 +140,27 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
     let Ok(copy) = stream.try_clone() else { return };
     let member = session.other.store.member;
     shared.places.lock().entry(member).or_default().came_from = Some(from);
-    if let Some((_, old)) = shared.incoming.lock().insert(member, (number, copy)) {
-        let _ = old.shutdown(Shutdown::Both);
+    {
+        let mut incoming = shared.incoming.lock();
+        if let Some((_, old)) = incoming.insert(member, (number, copy)) {
+            let _ = old.shutdown(Shutdown::Both);
+        }
+        // The old one may just have ended by itself.
+        shared.endings.lives(session.other.life());
     }
     if let Some(sender) = shared.senders.lock().get(&member) {
         sender.hurry();
     }
-    if !shared.is_stopping() {
-        read_all(shared, session, &stream);
-    }
+    let life = session.other.life();
+    let is_closed_there = !shared.is_stopping() && read_all(shared, session, &stream);
     let was_current = {
         let mut incoming = shared.incoming.lock();
         let is_current = incoming.get(&member).is_some_and(|(current, _)| *current == number);
         if is_current {
             incoming.remove(&member);
+        }
+        if is_current && is_closed_there {
+            shared.endings.closed(shared.env.clock.moment(), life);
         }
         is_current
     };
@@ -166,7 +173,8 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
     }
 }
 
-fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
+/// Returns whether the other side's host has closed the connection.
+fn read_all(shared: &Shared, session: Session, stream: &TcpStream) -> bool {
     let Session { other, version, mut opener, .. } = session;
     let member = other.store.member;
     let _watched = shared.pulses.begin(format!("peer-read of member {member}"));
@@ -178,7 +186,8 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
                 codec::decode(version, body).map_err(|error| error.to_string())
             }
             Err(frame::FrameError::Io(error)) => {
-                return tracing::debug!(%member, %error, "a member's connection has ended");
+                tracing::debug!(%member, %error, "a member's connection has ended");
+                return matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset);
             }
             Err(error) => Err(error.to_string()),
         };
@@ -194,10 +203,12 @@ fn read_all(shared: &Shared, session: Session, stream: &TcpStream) {
             Err(error) => {
                 shared.counters.malformed.fetch_add(1, Ordering::Relaxed);
                 let _ = stream.get_ref().stream.shutdown(Shutdown::Both);
-                return tracing::error!(%member, error, "a member's message makes no sense; its connection ends");
+                tracing::error!(%member, error, "a member's message makes no sense; its connection ends");
+                return false;
             }
         }
     }
+    false
 }
 
 /// A stream whose reader shows that it lives while nothing comes.

@@ -8,7 +8,7 @@
 //!   [`version`]; each tells its [`release`]. [`frame`]: its bytes on a stream, with a length and a checksum.
 //! - [`letter`]: what is sent; [`codec`]: the same as bytes. [`sealed`]: bytes on a stream, with a length and a proof of their sender.
 //! - [`sender`]: the queue and the thread towards one member. [`listener`]: those who connect to us; [`strangers`] are
-//!   those of them who have proved nothing yet.
+//!   those of them who have proved nothing yet. [`endings`]: what both together say about a process that is gone.
 //!
 //! ```text
 //! connection   hello, challenge, proof, verdict, frame*
@@ -16,6 +16,7 @@
 //! ```
 
 pub mod codec;
+mod endings;
 pub mod frame;
 pub mod handshake;
 pub mod letter;
@@ -31,8 +32,9 @@ pub mod version;
 pub use handshake::{Identity, Secret};
 pub use release::Release;
 
-use base::{Level, MemberId, MemberStore, Moment};
+use base::{Level, MemberId, MemberLife, MemberStore, Moment};
 use bytes::Bytes;
+use endings::Endings;
 use env::{Env, pulse::Pulses};
 use group::Message;
 use handshake::{Other, Terms};
@@ -59,6 +61,8 @@ pub enum PeerEvent {
     Connected(MemberId),
     /// Its address refuses, or a connection has ended: its process is gone, probably.
     Gone(MemberId),
+    /// The host of this life has closed its connection and refuses new ones, or a later life answers: its process has ended.
+    Ended(MemberLife),
     Said {
         from: MemberStore,
         boot: u64,
@@ -92,6 +96,14 @@ pub struct PeerCounters {
     pub received_bytes: AtomicU64,
 }
 
+/// Where a member listens, as `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub peer: String,
+    /// Where the process of this life answers clients. `None`: refused connections are not taken for the end of its process.
+    pub rpc: Option<(MemberLife, String)>,
+}
+
 /// The other members, as this one reaches them.
 pub struct Peers {
     shared: Arc<Shared>,
@@ -114,6 +126,7 @@ struct Shared {
     /// Connections that others have made, to end them: the newest of each member counts.
     incoming: Mutex<BTreeMap<MemberId, (u64, TcpStream)>>,
     connection_count: AtomicU64,
+    endings: Endings,
     /// The group's level as known here, and the release that each member named when it last connected or was reached.
     known: Mutex<Known>,
     /// The addresses of the members: connections from there are preferred to those of others.
@@ -130,6 +143,7 @@ struct Places {
     reached_at: Vec<IpAddr>,
     /// The address from which the member has proved itself.
     came_from: Option<IpAddr>,
+    rpc: Option<(MemberLife, String)>,
 }
 
 impl Peers {
@@ -161,6 +175,7 @@ impl Peers {
             refusal_told: Mutex::new(None),
             incoming: Mutex::new(BTreeMap::new()),
             connection_count: AtomicU64::new(0),
+            endings: Endings::default(),
             known: Mutex::new(Known { level, releases: BTreeMap::new() }),
             places: Mutex::default(),
         });
@@ -179,13 +194,18 @@ impl Peers {
         &self.shared.counters
     }
 
-    /// Sets the other members and their addresses (`host:port`). Connections to members that are not named any more
-    /// end.
-    pub fn set_members(&self, members: &BTreeMap<MemberId, String>) {
-        self.shared.places.lock().retain(|member, _| members.contains_key(member));
+    /// Sets the other members and their addresses. Connections to members that are not named any more end.
+    pub fn set_members(&self, members: &BTreeMap<MemberId, Address>) {
+        {
+            let mut places = self.shared.places.lock();
+            places.retain(|member, _| members.contains_key(member));
+            for (member, address) in members {
+                places.entry(*member).or_default().rpc.clone_from(&address.rpc);
+            }
+        }
         let mut senders = self.shared.senders.lock();
         senders.retain(|member, sender| {
-            let stays = members.get(member).is_some_and(|address| *address == sender.address());
+            let stays = members.get(member).is_some_and(|address| address.peer == sender.address());
             if !stays {
                 sender.stop();
             }
@@ -195,7 +215,7 @@ impl Peers {
             if *member != self.shared.identity.store.member {
                 senders
                     .entry(*member)
-                    .or_insert_with(|| Sender::start(self.shared.clone(), *member, address.clone()));
+                    .or_insert_with(|| Sender::start(self.shared.clone(), *member, address.peer.clone()));
             }
         }
     }
@@ -269,6 +289,9 @@ impl Shared {
 
     /// A connection stands. The level may have risen while it was made.
     fn admit(&self, other: &Other) -> Result<(), String> {
+        if let Some(ended) = self.endings.answered(self.env.clock.moment(), other.life()) {
+            (self.hear)(PeerEvent::Ended(ended));
+        }
         let mut known = self.known.lock();
         known.releases.insert(other.store.member, other.release.clone());
         other.release.may_take_part(other.store.member, known.level)

@@ -7,7 +7,7 @@ use super::{
     queue::Queue,
     stream::{Deadline, set_options},
 };
-use base::{MemberId, Moment};
+use base::{MemberId, MemberLife, Moment};
 use bytes::BytesMut;
 use env::pulse;
 use parking_lot::Mutex;
@@ -21,6 +21,10 @@ use std::{
 /// How long a member may take to answer a connection, or to take any byte from it. A disk does not hold its threads
 /// up, so a member that needs longer is gone or cut off.
 const PATIENCE: Duration = Duration::from_millis(2_000);
+/// How long the other port of a member that refuses is tried.
+const PROBE: Duration = Duration::from_millis(200);
+/// Between attempts while it is to be found out whether the member's process has ended. A process that ends closes one port after the other.
+const PAUSE_IN_QUESTION: Duration = Duration::from_millis(10);
 /// Between attempts. A refused connection costs nothing; a member that is back shall be found at once.
 const PAUSE: Duration = Duration::from_millis(100);
 /// After the other side has refused us: that does not mend itself.
@@ -38,14 +42,26 @@ pub struct Sender {
 
 struct Link {
     queue: Queue,
-    /// The connection that is being written to. It is kept here to end a write that does not end by itself.
-    stream: Mutex<Option<TcpStream>>,
+    /// The connection that is being written to, with its number. It is kept here to end a write that does not end by itself.
+    stream: Mutex<Option<(u64, TcpStream)>>,
 }
 
 impl Link {
     fn cut(&self) {
         self.queue.close();
-        if let Some(stream) = &*self.stream.lock() {
+        if let Some((_, stream)) = &*self.stream.lock() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Waits until the connection with this number has ended, and then cuts it. Nothing comes over it, so the writer would not notice before its next letter
+    /// but one.
+    fn cut_when_ended(&self, number: u64, mut stream: TcpStream) {
+        let _ = stream.set_read_timeout(None);
+        let _ = io::copy(&mut stream, &mut io::sink());
+        let current = self.stream.lock();
+        if let Some((_, stream)) = current.as_ref().filter(|(of, _)| *of == number) {
+            self.queue.close();
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -97,10 +113,11 @@ impl Sender {
     }
 }
 
-fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
+fn run(shared: &Shared, link: &Arc<Link>, to: MemberId, address: &str) {
     let _watched = shared.pulses.begin(format!("peer-{to}"));
     let (mut told, mut told_gone): (Option<Moment>, Option<Moment>) = (None, None);
     while !link.queue.is_stopped() {
+        let in_question = shared.endings.in_question(shared.env.clock.moment(), to);
         let connected = {
             let _rest = pulse::rest();
             connect(shared, to, address)
@@ -124,13 +141,15 @@ fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
                 // A connection that was made and ended may have given way to others: that says nothing of the process.
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     tell(shared, &mut told_gone, || (shared.hear)(PeerEvent::Gone(to)));
+                    in_question.into_iter().for_each(|life| find_out(shared, life));
                 }
                 tell(
                     shared,
                     &mut told,
                     || tracing::debug!(%to, address, %error, "the other member cannot be reached"),
                 );
-                PAUSE
+                let in_question = shared.endings.in_question(shared.env.clock.moment(), to);
+                if in_question.is_some() { PAUSE_IN_QUESTION } else { PAUSE }
             }
         };
         if !pause.is_zero() {
@@ -138,6 +157,28 @@ fn run(shared: &Shared, link: &Link, to: MemberId, address: &str) {
             link.queue.pause(pause);
         }
     }
+}
+
+/// The port for members of this life has refused since the life came into question. If its port for clients does as well, the process has ended.
+fn find_out(shared: &Shared, life: MemberLife) {
+    let to = life.store.member;
+    let rpc = shared.places.lock().get(&to).and_then(|places| places.rpc.clone());
+    let Some((_, address)) = rpc.filter(|(of, _)| *of == life) else { return };
+    let _rest = pulse::rest();
+    if refuses(&address) && shared.endings.refused(shared.env.clock.moment(), life) {
+        tracing::info!(%to, boot = life.boot, "the other member's process has ended, as its host shows");
+        (shared.hear)(PeerEvent::Ended(life));
+    }
+}
+
+/// Whether each address that the name has refuses a connection.
+fn refuses(address: &str) -> bool {
+    let refuses = |address: SocketAddr| match TcpStream::connect_timeout(&address, PROBE) {
+        Ok(_) => false,
+        Err(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+    };
+    let addresses = address.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    addresses.is_ok_and(|addresses| !addresses.is_empty() && addresses.into_iter().all(refuses))
 }
 
 /// Runs `say` now and again while something goes on.
@@ -179,7 +220,7 @@ fn connect(shared: &Shared, to: MemberId, address: &str) -> Result<(TcpStream, S
 }
 
 fn open(shared: &Shared, to: MemberId, address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut failed = None;
     let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
     shared.places.lock().entry(to).or_default().reached_at =
         addresses.iter().map(|address| address.ip().to_canonical()).collect();
@@ -189,18 +230,29 @@ fn open(shared: &Shared, to: MemberId, address: &str) -> io::Result<TcpStream> {
                 set_options(&stream)?;
                 return Ok(stream);
             }
-            Err(error) => last = error,
+            // A name of which one address refuses and another does not answer refuses not.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => _ = failed.get_or_insert(error),
+            Err(error) => failed = Some(error),
         }
     }
-    Err(last)
+    Err(failed.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
 }
 
 /// Sends until the connection ends.
-fn serve(shared: &Shared, link: &Link, to: MemberId, mut stream: TcpStream, session: Session) {
-    *link.stream.lock() = stream.try_clone().ok();
+fn serve(shared: &Shared, link: &Arc<Link>, to: MemberId, mut stream: TcpStream, session: Session) {
+    let number = shared.connection_count.fetch_add(1, Ordering::Relaxed);
+    *link.stream.lock() = stream.try_clone().ok().map(|stream| (number, stream));
     link.queue.open();
     if shared.is_stopping() {
         return;
+    }
+    if let Ok(copy) = stream.try_clone() {
+        let link = link.clone();
+        let watching = std::thread::Builder::new().name(format!("peer-end-{to}"));
+        let started = watching.spawn(move || link.cut_when_ended(number, copy));
+        if let Err(error) = started {
+            tracing::warn!(%to, %error, "no thread notices at once when the connection ends");
+        }
     }
     (shared.hear)(PeerEvent::Connected(to));
     tracing::debug!(%to, version = %session.version, "connected");

@@ -60,8 +60,7 @@ fn member(number: u32) -> Node {
 
 impl Node {
     fn knows(&self, others: &[(u32, &Node)]) {
-        let members =
-            others.iter().map(|(number, node)| (MemberId(*number), node.peers.local_addr().to_string()));
+        let members = others.iter().map(|(number, node)| (MemberId(*number), node.address()));
         self.peers.set_members(&members.collect());
     }
 
@@ -72,6 +71,10 @@ impl Node {
                 return event;
             }
         }
+    }
+
+    fn address(&self) -> Address {
+        Address { peer: self.peers.local_addr().to_string(), rpc: None }
     }
 
     fn refused(&self) -> u64 {
@@ -133,6 +136,125 @@ fn a_member_that_ends_is_missed_and_found_again() {
     one.wait_for(is_connected);
     one.peers.send(MemberId(2), new_epoch(6));
     two.wait_for(|event| matches!(event, PeerEvent::Said { .. }));
+}
+
+/// Two members that are connected, and the port at which the second one answers clients.
+struct Pair {
+    one: Node,
+    two: Node,
+    rpc: TcpListener,
+}
+
+impl Pair {
+    fn connected(trusts_refused_connections: bool) -> Self {
+        let (one, two) = (member(1), member(2));
+        let rpc = TcpListener::bind("127.0.0.1:0").unwrap();
+        let rpc_address = rpc.local_addr().unwrap().to_string();
+        let life = MemberLife { store: identity(2).store, boot: 7 };
+        let address =
+            Address { rpc: trusts_refused_connections.then_some((life, rpc_address)), ..two.address() };
+        one.peers.set_members(&BTreeMap::from([(MemberId(2), address)]));
+        two.knows(&[(1, &one)]);
+        one.wait_for(is_connected);
+        // What it says, it says over its own connection: that stands as well.
+        two.wait_for(is_connected);
+        two.peers.send(MemberId(1), new_epoch(1));
+        one.wait_for(|event| matches!(event, PeerEvent::Said { .. }));
+        Self { one, two, rpc }
+    }
+}
+
+impl Node {
+    /// The life that is said to have ended within a time in which that is always found out.
+    fn ended(&self) -> Option<(u64, u64)> {
+        let until = std::time::Instant::now() + Duration::from_millis(600);
+        loop {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            match self.events.recv_timeout(left) {
+                Ok(PeerEvent::Ended(life)) => return Some((life.store.generation, life.boot)),
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_whose_host_closes_and_refuses_has_ended() {
+    let Pair { one, two, rpc } = Pair::connected(true);
+    drop(rpc);
+    drop(two);
+    assert_eq!(one.ended(), Some((3, 7)));
+    assert_eq!(one.ended(), None, "it is told once");
+}
+
+#[test]
+fn a_process_that_still_listens_for_clients_has_not_ended_yet() {
+    let Pair { one, two, rpc } = Pair::connected(true);
+    drop(two);
+    std::thread::sleep(Duration::from_millis(100));
+    drop(rpc);
+    assert_eq!(one.ended(), Some((3, 7)), "it is asked again until both refuse");
+    let Pair { one, two, rpc } = Pair::connected(true);
+    drop(two);
+    assert_eq!(one.ended(), None);
+    drop(rpc);
+}
+
+#[test]
+fn refused_connections_say_nothing_where_they_are_not_trusted() {
+    let Pair { one, two, rpc } = Pair::connected(false);
+    drop(rpc);
+    drop(two);
+    assert_eq!(one.ended(), None);
+}
+
+/// A member that has connected to the first one, which finds nobody at that member's addresses.
+fn one_that_cannot_be_reached() -> (Node, TcpStream, Session) {
+    let one = member(1);
+    let nobody = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let life = MemberLife { store: identity(2).store, boot: 7 };
+    let address = Address { peer: nobody(), rpc: Some((life, nobody())) };
+    one.peers.set_members(&BTreeMap::from([(MemberId(2), address)]));
+    let mut stream = TcpStream::connect(one.peers.local_addr()).unwrap();
+    let mut session = connect(&mut stream, &identity(2), Versions::OURS);
+    let mut body = BytesMut::new();
+    codec::encode(session.version, &new_epoch(5).into(), &mut body);
+    stream.write_all(&sealed(&mut session, &body)).unwrap();
+    one.wait_for(|event| matches!(event, PeerEvent::Said { .. }));
+    (one, stream, session)
+}
+
+#[test]
+fn addresses_that_refuse_say_nothing_while_the_connection_stands() {
+    let (one, stream, _) = one_that_cannot_be_reached();
+    assert_eq!(one.ended(), None);
+    drop(stream);
+    assert_eq!(one.ended(), Some((3, 7)));
+}
+
+#[test]
+fn a_connection_that_this_side_ended_says_nothing() {
+    let (one, stream, _) = one_that_cannot_be_reached();
+    for (_, (_, stream)) in std::mem::take(&mut *one.peers.shared.incoming.lock()) {
+        stream.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+    assert_eq!(one.ended(), None);
+    drop(stream);
+    let (one, mut stream, mut session) = one_that_cannot_be_reached();
+    stream.write_all(&sealed(&mut session, b"nonsense")).unwrap();
+    assert_eq!(one.ended(), None, "it talked nonsense, and was cut off");
+}
+
+#[test]
+fn a_later_life_of_a_member_says_that_the_earlier_one_has_ended() {
+    let Pair { one, two, rpc } = Pair::connected(true);
+    let address = two.peers.local_addr();
+    drop(two);
+    let two = node_at(Identity { boot: 8, ..identity(2) }, secret("a secret of the cluster"), address);
+    two.knows(&[(1, &one)]);
+    assert_eq!(one.ended(), Some((3, 7)));
+    drop(rpc);
 }
 
 fn is_refused_by(stranger: Node, number: u32) {
@@ -297,7 +419,8 @@ fn repeater(to: SocketAddr) -> SocketAddr {
 fn what_somebody_in_between_repeats_is_not_heard_again() {
     let (one, two) = (member(1), member(2));
     let between = repeater(two.peers.local_addr());
-    one.peers.set_members(&BTreeMap::from([(MemberId(2), between.to_string())]));
+    let between = Address { peer: between.to_string(), rpc: None };
+    one.peers.set_members(&BTreeMap::from([(MemberId(2), between)]));
     one.wait_for(is_connected);
     one.peers.send(MemberId(2), new_epoch(5));
     two.wait_for(|event| matches!(event, PeerEvent::Said { .. }));

@@ -102,6 +102,8 @@ pub enum Arrival {
         message: Message,
     },
     PeerGone(MemberId),
+    /// The host of a process says that it is gone.
+    PeerEnded(MemberLife),
     PeerConnected(MemberId),
     LockGone,
     Changed {

@@ -31,7 +31,9 @@ impl Hearing {
     /// Whether this arrival may be a cause for a change. It is noted.
     pub fn is_news(&mut self, now_ns: u64, seat: usize, what: &Arrival) -> bool {
         let (from, message) = match what {
-            Arrival::PeerGone(_) | Arrival::PeerConnected(_) | Arrival::Order(_) => return true,
+            Arrival::PeerGone(_) | Arrival::PeerEnded(_) | Arrival::PeerConnected(_) | Arrival::Order(_) => {
+                return true;
+            }
             Arrival::Packet { from, message } => (from.store.member, message),
             _ => return false,
         };

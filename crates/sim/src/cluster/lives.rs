@@ -9,6 +9,8 @@ use crate::{Loss, truth::Broken};
 
 /// After so long the coordinator takes a session for over.
 const SESSION_MS: u64 = 2_000;
+/// How often another member finds out at once that a process has ended.
+const ENDS_ARE_TOLD_PERCENT: u64 = 70;
 
 impl World {
     /// A process begins; its member joins when it has read the view.
@@ -105,13 +107,17 @@ impl World {
         server.is_running = false;
         server.kill_after_steps = None;
         server.hang = None;
-        let life = server.life;
+        let (life, ended) = (server.life, server.host.life());
         self.inboxes[seat].clear();
         self.note(format!("member {} ends", member(seat)));
         self.after_ms(SESSION_MS, Happening::SessionEnds { seat, life, since_ns: 0 });
         for other in 0..self.servers.len() {
             if other != seat && !self.network.is_cut(member(seat), member(other)) {
                 self.soon_for(other, Arrival::PeerGone(member(seat)));
+                // Where a member is slow to ask the host, the grant runs out by itself.
+                if self.dice.chance(ENDS_ARE_TOLD_PERCENT) {
+                    self.soon_for(other, Arrival::PeerEnded(ended));
+                }
             }
         }
     }

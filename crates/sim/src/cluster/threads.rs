@@ -40,7 +40,10 @@ impl Thread {
 
     fn does(self, what: &Arrival) -> bool {
         match what {
-            Arrival::Packet { .. } | Arrival::PeerGone(_) | Arrival::PeerConnected(_) => self == Self::Reader,
+            Arrival::Packet { .. }
+            | Arrival::PeerGone(_)
+            | Arrival::PeerEnded(_)
+            | Arrival::PeerConnected(_) => self == Self::Reader,
             Arrival::Synced { .. } | Arrival::LogRead(_) => self == Self::Journal,
             Arrival::Tick { .. } => self == Self::Timer,
             Arrival::Call { request, .. } | Arrival::Forwarded { request, .. } => {

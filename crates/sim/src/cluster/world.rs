@@ -426,6 +426,9 @@ impl World {
                 self.step(seat, Input::Message { from: from.store, boot: from.boot, message })
             }
             Arrival::PeerGone(peer) => self.step(seat, Input::PeerGone(peer)),
+            Arrival::PeerEnded(life) => {
+                self.step(seat, Input::PeerEnded { store: life.store, boot: life.boot })
+            }
             Arrival::PeerConnected(peer) => self.step(seat, Input::PeerConnected(peer)),
             Arrival::LockGone => self.step(seat, Input::LockGone),
             Arrival::Changed { asked, answer } => self.step(seat, Input::Changed { asked, answer }),

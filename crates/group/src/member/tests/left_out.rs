@@ -1,11 +1,11 @@
 //! Rules that are left out on purpose, and that neither the search nor the simulation misses: a story that is told elsewhere notices each.
 
-use super::{cluster::without, purged, repair, shown_more};
+use super::{cluster::without, ended, purged, repair, shown_more};
 use crate::Broken;
 
 #[test]
 fn each_of_these_rules_that_is_left_out_is_missed() {
-    let stories: [(Broken, fn()); 7] = [
+    let stories: [(Broken, fn()); 9] = [
         (
             Broken::EntriesProveNothing,
             shown_more::an_entry_of_an_epoch_proves_that_its_beginning_has_committed,
@@ -22,6 +22,8 @@ fn each_of_these_rules_that_is_left_out_is_missed() {
         ),
         (Broken::ForgetsOldActive, shown_more::a_torn_claim_does_not_forget_the_active_of_before),
         (Broken::GivesUpOnAnyWord, repair::a_contradiction_is_told_without_haste_and_costs_nobody_its_store),
+        (Broken::EndsGrantsAtABreak, ended::a_connection_that_broke_ends_no_grant),
+        (Broken::CountsOldGrants, ended::a_grant_of_before_the_break_counts_no_more),
     ];
     let unnoticed: Vec<Broken> =
         stories.into_iter().filter(|(rule, story)| without(*rule, *story)).map(|(rule, _)| rule).collect();

@@ -47,6 +47,7 @@ enum Event {
     Answer { seat: u32, boot: u64, asked: ChangeName, answer: Result<u64, ChangeFailed> },
     Read { seat: u32, boot: u64, asked: ReadLog },
     Gone { seat: u32, other: u32 },
+    Ended { seat: u32, store: MemberStore, boot: u64 },
     Connected { seat: u32, other: u32 },
     Start { seat: u32, boot: u64 },
     Thaw { seat: u32 },
@@ -228,6 +229,7 @@ impl World {
     pub fn kill(&mut self, id: u32, tears: bool, is_silent: bool) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
         let Some(member) = seat.member.take() else { return };
+        let life = (seat.store, seat.boot);
         let done = self.dice.below(seat.jobs.len() as u64 + 1) as usize;
         if done > 0 {
             seat.stable = seat.jobs[done - 1].after.clone();
@@ -250,6 +252,10 @@ impl World {
             for other in self.up() {
                 if !self.cut.contains(&(id, other)) {
                     self.at(1, Event::Gone { seat: other, other: id });
+                    if self.dice.chance(70) {
+                        let (store, boot) = life;
+                        self.at(3, Event::Ended { seat: other, store, boot });
+                    }
                 }
             }
         }
@@ -628,6 +634,7 @@ impl World {
                     self.input(seat, Input::PeerGone(MemberId(other)));
                 }
             }
+            Event::Ended { seat, store, boot } => self.input(seat, Input::PeerEnded { store, boot }),
             Event::Connected { seat, other } => {
                 if self.member(other).is_some() {
                     self.input(seat, Input::PeerConnected(MemberId(other)));
