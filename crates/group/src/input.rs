@@ -24,7 +24,7 @@ pub enum Input {
     /// This member's address refuses, or its connection was reset: its process has ended, probably.
     PeerGone(MemberId),
     /// The process of this life has ended, and its host has said so: the host closed the connection over which the process
-    /// spoke, and since then either both addresses of the member refuse, or a later life of the member answers there. A
+    /// spoke, and since then either both addresses of the member refuse, or a later life of the same store answers. A
     /// connection that broke in another way is no such word, nor is silence.
     PeerEnded { store: MemberStore, boot: u64 },
     /// The active's ephemeral lock is gone from the coordinator. A hint.

@@ -100,7 +100,7 @@ impl Peer {
                 return false;
             }
             Some(life) if life == (store, boot) => {}
-            _ => *self = Self { life: Some((store, boot)), ..Self::new(now) },
+            _ => *self = Self { life: Some((store, boot)), asked_since: self.asked_since, ..Self::new(now) },
         }
         self.is_gone = false;
         self.heard_at = Some(now);

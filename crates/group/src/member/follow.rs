@@ -7,11 +7,13 @@ use base::{EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment,
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Following {
     pub leader: Option<Leader>,
-    /// No claim before: the lease granted last.
+    /// All grants of this member are over.
     pub granted_until: Moment,
     granted_to: Option<Granted>,
-    /// The process to which that grant went has ended, and nobody waits for it after this moment.
-    ended: Option<(Granted, Moment)>,
+    /// Its grants to others are over, and those of its earlier lives.
+    others_until: Moment,
+    /// The process to which the last grant went has ended since, and its grant counts no more after this moment.
+    ended_until: Option<Moment>,
     /// The beginning of this life. Grants from before it are forgotten.
     began_at: Moment,
     /// When any active was last heard.
@@ -43,26 +45,31 @@ pub(super) struct Leader {
 }
 
 impl Following {
-    /// No claim is made before. The rest of the grant itself still counts where an operator's order may cost what has been acknowledged.
+    /// No claim is made before. Where an operator's order may cost what has been acknowledged, `granted_until` is waited for.
     pub fn claims_from(&self) -> Moment {
-        self.ended_at().map_or(self.granted_until, |ended_at| ended_at.min(self.granted_until))
+        let ended = self.ended_until.map(|until| until.max(self.others_until));
+        ended.map_or(self.granted_until, |until| until.min(self.granted_until))
     }
 
     /// The process that has led in this view, and had the last grant, has ended for certain.
     pub fn has_active_ended(&self, view: &GroupView) -> bool {
         let led = |to: Granted| (view.epoch, view.active) == (to.epoch, Some(to.store.member));
-        self.ended_at().is_some() && self.granted_to.is_some_and(led)
-    }
-
-    fn ended_at(&self) -> Option<Moment> {
-        self.ended.filter(|(to, _)| self.granted_to == Some(*to)).map(|(_, until)| until)
+        self.ended_until.is_some() && self.granted_to.is_some_and(led)
     }
 
     /// Grants given before a restart are forgotten, so it begins as if one had just been given. That it may have been
     /// longer than these settings say the view tells ([`Member::mind_longer_leases`]).
     pub fn new(now: Moment, settings: &Settings) -> Self {
         let granted_until = now.plus_ms(settings.lease_ms);
-        Self { leader: None, granted_until, granted_to: None, ended: None, began_at: now, heard_at: None }
+        Self {
+            leader: None,
+            granted_until,
+            granted_to: None,
+            others_until: granted_until,
+            ended_until: None,
+            began_at: now,
+            heard_at: None,
+        }
     }
 }
 
@@ -153,6 +160,7 @@ impl Member {
         let Some(lease_ms) = self.view().map(|view| view.lease_ms) else { return };
         let until = self.following.began_at.plus_ms(lease_ms.min(Settings::LEASE_MS_MAX));
         self.following.granted_until = self.following.granted_until.max(until);
+        self.following.others_until = self.following.others_until.max(until);
     }
 
     /// Whether this member's log may be thrown away: no other member relies on it.
@@ -256,8 +264,12 @@ impl Member {
         if is_granted {
             // Two settings may differ for a while; a lease is never promised for longer than a minute.
             let until = now.plus_ms(lease_ms.min(Settings::LEASE_MS_MAX));
+            let to = Some(Granted { store, boot, epoch });
+            if self.following.granted_to != to {
+                self.following.others_until = self.following.granted_until;
+            }
             self.following.granted_until = self.following.granted_until.max(until);
-            self.following.granted_to = Some(Granted { store, boot, epoch });
+            (self.following.granted_to, self.following.ended_until) = (to, None);
         }
         if let Some(leader) = &mut self.following.leader {
             leader.committed = leader.committed.max(committed);
@@ -443,19 +455,11 @@ impl Member {
         }
     }
 
-    /// A process that has ended answers no read, so nobody need wait for the grant that it had from this member. An earlier
-    /// active has none either: before its first beacon the one that has ended waited for the grants that it had given itself.
-    /// That is no argument where an order, and not the view, has let it lead: the active before it need not have minded its
-    /// grants. Grants to another life stay as they are.
+    /// A process that has ended answers no read, so nobody need wait for the grant that it had from this member. Grants to
+    /// others, and to other lives of the same member, stay as they are.
     pub(super) fn on_peer_ended(&mut self, now: Moment, store: MemberStore, boot: u64) {
-        let granted = self.following.granted_to;
-        let Some(to) = granted.filter(|to| (to.store, to.boot) == (store, boot)) else { return };
-        let leads_by_view = self.view().is_some_and(|view| {
-            let is_ordered = view.unclean_epoch > Epoch(0) && to.epoch.0 <= view.unclean_epoch.0 + 1;
-            (view.epoch, view.active) == (to.epoch, Some(store.member)) && !is_ordered
-        });
-        if leads_by_view {
-            self.following.ended = Some((to, now.plus_ms(self.settings.grant_ends_ms())));
+        if self.following.granted_to.is_some_and(|to| (to.store, to.boot) == (store, boot)) {
+            self.following.ended_until = Some(now.plus_ms(self.settings.grant_ends_ms()));
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! A process that ends cannot say so; its host can. The host closes the process's connections, and refuses new ones at the addresses where the
 //! process listened. Each alone may have another reason: a connection also ends because one of its sides has had enough of it. Both
-//! together, one soon after the other, say that the process is gone. So does a later life of the same member, which cannot have begun
-//! before the earlier one ended, because a store is open once.
+//! together, one soon after the other, say that the process is gone. So does a later life of the same store, which cannot have begun
+//! before the earlier one ended, because a store is open once. Another generation of the member is another store, perhaps on another host, and says
+//! nothing.
 
 use base::{MemberId, MemberLife, Moment};
 use parking_lot::Mutex;
@@ -45,12 +46,11 @@ impl Endings {
         self.closed.lock().retain(|_, (closed, _)| *closed != life);
     }
 
-    /// This life of the member has proved itself just now. Returns the earlier life that has ended, once.
+    /// This life of the member has proved itself just now. Returns the earlier life of the same store, which has ended, once.
     pub fn answered(&self, now: Moment, life: MemberLife) -> Option<MemberLife> {
         let in_question = self.in_question(now, life.store.member);
         self.closed.lock().remove(&life.store.member);
-        let age = |life: MemberLife| (life.store.generation, life.boot);
-        in_question.filter(|earlier| age(*earlier) < age(life))
+        in_question.filter(|earlier| earlier.store == life.store && earlier.boot < life.boot)
     }
 }
 
@@ -106,12 +106,9 @@ mod tests {
 
     #[test]
     fn a_later_life_says_that_the_earlier_one_has_ended() {
-        for (later, ended) in [
-            (life(3, 8), Some(life(3, 7))),
-            (life(4, 1), Some(life(3, 7))),
-            (life(3, 6), None),
-            (life(2, 9), None),
-        ] {
+        for (later, ended) in
+            [(life(3, 8), Some(life(3, 7))), (life(3, 6), None), (life(4, 9), None), (life(2, 9), None)]
+        {
             let endings = Endings::default();
             endings.closed(at(0), life(3, 7));
             assert_eq!(endings.answered(at(5), later), ended, "{later:?}");

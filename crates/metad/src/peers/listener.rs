@@ -159,7 +159,7 @@ fn serve(open: Open, shared: &Arc<Shared>, stream: Arc<TcpStream>, from: IpAddr,
         if is_current {
             incoming.remove(&member);
         }
-        if is_current && is_closed_there {
+        if is_current && is_closed_there && shared.is_trusted(life) {
             shared.endings.closed(shared.env.clock.moment(), life);
         }
         is_current

@@ -61,7 +61,7 @@ pub enum PeerEvent {
     Connected(MemberId),
     /// Its address refuses, or a connection has ended: its process is gone, probably.
     Gone(MemberId),
-    /// The host of this life has closed its connection and refuses new ones, or a later life answers: its process has ended.
+    /// The host of this life has closed its connection and refuses new ones, or a later life of its store answers: its process has ended.
     Ended(MemberLife),
     Said {
         from: MemberStore,
@@ -295,6 +295,13 @@ impl Shared {
         let mut known = self.known.lock();
         known.releases.insert(other.store.member, other.release.clone());
         other.release.may_take_part(other.store.member, known.level)
+    }
+
+    /// Whether the host of this life is believed when it shows that the process has ended.
+    fn is_trusted(&self, life: MemberLife) -> bool {
+        let places = self.places.lock();
+        let rpc = places.get(&life.store.member).and_then(|places| places.rpc.as_ref());
+        rpc.is_some_and(|(of, _)| *of == life)
     }
 
     fn is_of_members(&self, from: IpAddr) -> bool {

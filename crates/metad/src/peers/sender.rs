@@ -164,8 +164,11 @@ fn find_out(shared: &Shared, life: MemberLife) {
     let to = life.store.member;
     let rpc = shared.places.lock().get(&to).and_then(|places| places.rpc.clone());
     let Some((_, address)) = rpc.filter(|(of, _)| *of == life) else { return };
-    let _rest = pulse::rest();
-    if refuses(&address) && shared.endings.refused(shared.env.clock.moment(), life) {
+    let has_refused = {
+        let _rest = pulse::rest();
+        refuses(&address)
+    };
+    if has_refused && shared.endings.refused(shared.env.clock.moment(), life) {
         tracing::info!(%to, boot = life.boot, "the other member's process has ended, as its host shows");
         (shared.hear)(PeerEvent::Ended(life));
     }

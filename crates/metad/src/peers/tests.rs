@@ -611,3 +611,65 @@ fn those_who_connect_and_say_nothing_keep_no_member_out() {
     assert!(is_connected(&connected), "{connected:?}");
     drop(idlers);
 }
+
+/// `clover meta format --join --replace` on another machine, and the old process lives: it is cut off from the coordinator, or not told yet.
+/// The record of the newcomer makes this member drop its connection, the old one does the same in return, and the newcomer connects.
+#[test]
+fn a_newer_generation_says_nothing_of_a_process_on_another_store() {
+    let Pair { one, two, rpc } = Pair::connected(true);
+    let newcomer =
+        Identity { store: MemberStore { generation: 4, ..identity(2).store }, boot: 1, ..identity(2) };
+    let three = node(newcomer, secret("a secret of the cluster"));
+    // What `on_members` does with the newcomer's record.
+    let life = MemberLife { store: MemberStore { generation: 4, ..identity(2).store }, boot: 1 };
+    let address = Address { rpc: Some((life, three.peers.local_addr().to_string())), ..three.address() };
+    one.peers.set_members(&BTreeMap::from([(MemberId(2), address)]));
+    three.knows(&[(1, &one)]);
+    let ended = one.ended();
+    // The old process lives, listens at both ports, and is heard again.
+    two.peers.send(MemberId(1), new_epoch(9));
+    drop((two, rpc));
+    assert_eq!(ended, None, "a process that lives has ended");
+}
+
+#[test]
+fn a_later_life_says_nothing_where_refusals_are_not_trusted() {
+    let Pair { one, two, rpc } = Pair::connected(false);
+    let address = two.peers.local_addr();
+    drop(two);
+    let two = node_at(Identity { boot: 8, ..identity(2) }, secret("a secret of the cluster"), address);
+    two.knows(&[(1, &one)]);
+    assert_eq!(one.ended(), None);
+    drop(rpc);
+}
+
+#[test]
+fn threads_that_wait_for_ends_go_with_their_connections() {
+    let count = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks
+            .filter(|task| {
+                std::fs::read_to_string(task.path().join("comm")).unwrap_or_default().trim() == "peer-end-77"
+            })
+            .count()
+    };
+    let comes_to = |wanted| {
+        let until = std::time::Instant::now() + SOON;
+        while count() != wanted {
+            assert!(std::time::Instant::now() < until, "{} threads and not {wanted}", count());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let (one, two) = (member(1), member(77));
+    one.knows(&[(77, &two)]);
+    two.knows(&[(1, &one)]);
+    for _ in 0..30 {
+        one.wait_for(is_connected);
+        one.peers.shared.senders.lock().values().for_each(Sender::reconnect);
+    }
+    one.wait_for(is_connected);
+    comes_to(1);
+    drop(one);
+    comes_to(0);
+    drop(two);
+}
