@@ -8,6 +8,7 @@ use cluster::{
     files::{client_at, create_request, numbered, repeated},
     mkdirs_request, refused, try_mkdirs, until,
 };
+use metad::MetaConfig;
 use proto::{clover::forward as f, common as ha, exception, hdfs as p, protocol};
 use rpc::CallError;
 use std::time::Instant;
@@ -96,7 +97,11 @@ async fn make(client: &rpc::Client, path: &str, began: Instant) {
 /// The root group's active is killed, then that of the door's own group. The calls wait, and none is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_through_a_door_wait_for_a_takeover() {
-    let (mut first, mut second) = two_groups(3, 3).await;
+    // A busy machine may take seconds to start three members.
+    let waits = |_, config: &mut MetaConfig| config.group.hold_ms = 30_000;
+    let (mut first, _) = Plan::group(3).adjusted(waits).in_sync().await;
+    let plan = Plan::further_group(&first, SECOND, ELEVENTH, 3).await;
+    let (mut second, _) = plan.adjusted(waits).in_sync().await;
     let active = first.wait_for_active(&[]).await;
     let doors = second.others(second.wait_for_active(&[]).await);
     let client = second.client(doors[0]);
