@@ -44,7 +44,7 @@ impl Load {
             .args(["-cp", &class_path, "LoadClient", "load", root])
             .arg(&history)
             // Seed, then threads of each kind, then the rest between two operations.
-            .args(["1", &scene.threads.to_string(), "0", "0", "0", &pause.as_micros().to_string()])
+            .args(["1", &scene.threads.to_string(), "0", "0", "0", &pause.as_micros().to_string(), "0", "0"])
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output)

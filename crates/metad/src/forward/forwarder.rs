@@ -141,6 +141,16 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// How often to see whether the client still waits for an answer that is on its way.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How a wait has ended.
+enum Waited {
+    /// The standing has changed.
+    ForNews,
+    /// It is time to try again.
+    TheTime,
+    /// Patience has ended.
+    TooLong,
+}
+
 impl Forwarder {
     pub fn new(parts: Parts) -> Self {
         let (redirect, links, counts, closing) = Default::default();
@@ -326,16 +336,19 @@ impl Inner {
                         self.count(|counts| &counts.repeated);
                         call.origin.repeats += 1;
                         if standing.has_changed().unwrap_or(false) {
+                            pause = PAUSE_MIN;
                             continue;
                         }
                     }
                 }
             }
             let until_asked_again = active.is_some().then_some(pause);
-            pause = (pause * 2).min(PAUSE_MAX);
-            if !self.wait(&mut standing, until_asked_again, deadline).await {
-                break;
-            }
+            pause = match self.wait(&mut standing, until_asked_again, deadline).await {
+                // A member that has just been elected is ready in some milliseconds, however long it took until then.
+                Waited::ForNews => PAUSE_MIN,
+                Waited::TheTime => (pause * 2).min(PAUSE_MAX),
+                Waited::TooLong => break,
+            };
         }
         self.count(|counts| &counts.refused);
         let waited = self.parts.limits.wait_ms;
@@ -343,24 +356,24 @@ impl Inner {
         reply.fs_error(&self.standby(&call, &format!("no member{whose} has led for {waited} ms")));
     }
 
-    /// Waits until the standing has changed, or it is time to try again. False when patience has ended.
+    /// Waits until the standing has changed, or it is time to try again.
     async fn wait(
         &self,
         standing: &mut watch::Receiver<Standing>,
         pause: Option<Duration>,
         deadline: Instant,
-    ) -> bool {
+    ) -> Waited {
         self.counts.waiting.fetch_add(1, Ordering::Relaxed);
         // A client that leaves is noticed after a while.
         let pause = pause.unwrap_or(LOOK);
-        let goes_on = tokio::select! {
+        let waited = tokio::select! {
             biased;
-            changed = standing.changed() => changed.is_ok(),
-            () = sleep_until(deadline) => false,
-            () = sleep(pause) => true,
+            changed = standing.changed() => if changed.is_ok() { Waited::ForNews } else { Waited::TooLong },
+            () = sleep_until(deadline) => Waited::TooLong,
+            () = sleep(pause) => Waited::TheTime,
         };
         self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
-        goes_on && Instant::now() < deadline
+        if Instant::now() < deadline { waited } else { Waited::TooLong }
     }
 
     async fn send(
