@@ -18,6 +18,9 @@ use crate::{
 use base::{BlockId, Moment};
 use std::collections::BTreeSet;
 
+/// Rows whose records are read ahead at once. A processor has about so many reads under way.
+const FETCHED_TOGETHER: usize = 16;
+
 pub struct Report {
     serial: u64,
     /// The connection that brings it.
@@ -115,7 +118,10 @@ impl BlockMap {
     ) -> Result<(), ServerError> {
         let mut report = self.take_report(id)?;
         let has_lacking = self.storages.get(id.storage).lacking.is_some();
-        for replica in replicas {
+        for (at, replica) in replicas.iter().enumerate() {
+            if at % FETCHED_TOGETHER == 0 {
+                self.fetch(report.last, &replicas[at..replicas.len().min(at + FETCHED_TOGETHER)]);
+            }
             match self.look_at_row(&mut report, id.storage, replica) {
                 Row::Known(slot) if has_lacking => {
                     if let Some(lacking) = &mut self.storages.get_mut(id.storage).lacking {
@@ -145,6 +151,17 @@ impl BlockMap {
             self.check_safe_mode(now);
         }
         Ok(())
+    }
+
+    /// Reads the records of the next rows one right after the other, so that the processor waits for all of them at once and not for each by itself:
+    /// in a report in the order of ids, each is on another line of memory.
+    fn fetch(&self, (last_id, last_slot): (BlockId, u32), rows: &[ReportedReplica]) {
+        for row in rows {
+            let guess = last_slot.wrapping_add(row.block.id.0.wrapping_sub(last_id.0) as u32);
+            if guess < self.arena.slots() {
+                std::hint::black_box(self.arena.record(guess).id());
+            }
+        }
     }
 
     /// Deals with the common row: a finalized replica of a complete block, known already.
