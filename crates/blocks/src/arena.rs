@@ -69,6 +69,11 @@ impl Arena {
         record(&self.pages, slot)
     }
 
+    /// What the record in this slot has as its id, whether the slot is in use or not.
+    pub fn id_in(&self, slot: u32) -> Option<BlockId> {
+        Some(self.pages.get(slot as usize / PAGE)?.get(slot as usize % PAGE)?.id())
+    }
+
     pub fn record_mut(&mut self, slot: u32) -> &mut Record {
         &mut self.pages[slot as usize / PAGE][slot as usize % PAGE]
     }
