@@ -69,7 +69,7 @@ impl Arena {
         record(&self.pages, slot)
     }
 
-    /// What the record in this slot has as its id, whether the slot is in use or not.
+    /// The id that the record in this slot has, whether the slot is in use or not. `None`: there is no such slot.
     pub fn id_in(&self, slot: u32) -> Option<BlockId> {
         Some(self.pages.get(slot as usize / PAGE)?.get(slot as usize % PAGE)?.id())
     }

@@ -7,12 +7,12 @@ use base::{EntryKind, Epoch, GroupView, LogPoint, MemberId, MemberStore, Moment,
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Following {
     pub leader: Option<Leader>,
-    /// All grants of this member are over.
+    /// When all grants of this member are over.
     pub granted_until: Moment,
     granted_to: Option<Granted>,
-    /// Its grants to others are over, and those of its earlier lives.
+    /// When its grants to all others are over, and those of its earlier lives.
     others_until: Moment,
-    /// The process to which the last grant went has ended since, and its grant counts no more after this moment.
+    /// Set when the process to which the last grant went has ended since: that grant counts no more after this moment.
     ended_until: Option<Moment>,
     /// The beginning of this life. Grants from before it are forgotten.
     began_at: Moment,
@@ -45,7 +45,7 @@ pub(super) struct Leader {
 }
 
 impl Following {
-    /// No claim is made before. Where an operator's order may cost what has been acknowledged, `granted_until` is waited for.
+    /// No claim is made before this moment. Where an operator's order may cost what has been acknowledged, `granted_until` is waited for.
     pub fn claims_from(&self) -> Moment {
         let ended = self.ended_until.map(|until| until.max(self.others_until));
         ended.map_or(self.granted_until, |until| until.min(self.granted_until))

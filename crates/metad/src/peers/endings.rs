@@ -10,7 +10,7 @@ use base::{MemberId, MemberLife, Moment};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// A closed connection says something for so long. After that, a refusal may have another reason.
+/// A refusal must follow a closed connection within this time. Later it may have another reason.
 const SAYS_MS: u64 = 1_000;
 
 /// The lives whose connections to this member were closed at their side, until it is known what became of them.
