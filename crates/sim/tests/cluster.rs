@@ -26,6 +26,11 @@ fn at_the_first_level(
     })
 }
 
+/// For stories that were found before hosts told of ends: each such word changes what happens afterwards.
+fn without_word_of_hosts(shape: &mut Shape) {
+    shape.ends_are_told_percent = 0;
+}
+
 /// All of them, so many times each, where `CLOVER_SIM_SEEDS` says so; otherwise those that go through the most.
 #[test]
 fn every_story_ends_well() {
@@ -219,18 +224,30 @@ fn an_answer_that_goes_out_too_early_is_found_out() {
         ("kills", Broken::OwnTakenAsCommitted, 0..20),
         ("few", Broken::InheritedTakenAsCommitted, 0..60),
         ("stalled-answers", Broken::ReadsNeedNoProof, 0..60),
-        ("stalled-answers", Broken::ProofOfAnyReign, 3_959..3_960),
         ("stalled-answers", Broken::ProofOfLaterReads, 3_041..3_042),
     ];
     for (name, rule, mut seeds) in runs {
         let story = story(name).expect("it is in the list");
         let found = seeds.find_map(|seed| {
-            let leave_out = |shape: &mut Shape| shape.breaks = Some(rule);
+            let leave_out = |shape: &mut Shape| {
+                without_word_of_hosts(shape);
+                shape.breaks = Some(rule);
+            };
             at_the_first_level(story, seed, leave_out).err().map(|failure| failure.rule)
         });
         let found = found.unwrap_or_else(|| panic!("{name}: nobody noticed that {rule:?}"));
         assert!(found.starts_with("reads "), "{rule:?}: {found}");
     }
+}
+
+/// One run in some thousand needs this rule, so the seed is named.
+#[test]
+fn an_answer_with_the_proof_of_another_reign_is_found_out() {
+    let story = story("stalled-answers").expect("it is in the list");
+    let rule = serving::Broken::ProofOfAnyReign;
+    let run = run_with(story, 400, |shape| shape.breaks = Some(rule));
+    let found = run.err().map(|failure| failure.rule).expect("an answer was older than its proof");
+    assert!(found.starts_with("reads tell what has committed"), "{found}");
 }
 
 /// A late copy of a call that its client was refused changes nothing.
@@ -322,9 +339,11 @@ fn what_guards_when_all_but_one_are_struck_is_found_out() {
     for (name, rule, first) in guards {
         let story = story(name).expect("it is in the list");
         let found = (first..first + 200).find_map(|seed| {
-            run_with(story, seed, |shape| shape.settings.broken = Some(rule))
-                .err()
-                .map(|failure| failure.rule)
+            let leave_out = |shape: &mut Shape| {
+                without_word_of_hosts(shape);
+                shape.settings.broken = Some(rule);
+            };
+            run_with(story, seed, leave_out).err().map(|failure| failure.rule)
         });
         assert!(found.is_some(), "{name}: nobody noticed that {rule:?}");
     }
@@ -335,7 +354,10 @@ fn what_guards_when_all_but_one_are_struck_is_found_out() {
 fn a_first_claim_that_hears_the_view_only_is_found_out() {
     let story = story("backups").expect("it is in the list");
     let rule = Broken::FirstClaimHearsTheViewOnly;
-    let run = run_with(story, 910_000_074, |shape| shape.settings.broken = Some(rule));
+    let run = run_with(story, 910_000_074, |shape| {
+        without_word_of_hosts(shape);
+        shape.settings.broken = Some(rule);
+    });
     let found =
         run.err().map(|failure| failure.rule).expect("entries were lost that a member held which ran");
     assert!(found.starts_with("commits agree"), "{found}");
@@ -348,7 +370,11 @@ fn a_first_claim_while_as_many_are_silent_as_may_hold_more_is_found_out() {
     let (story, seed) = (story("backups").expect("it is in the list"), 108_859);
     replayable(story, seed);
     let rule = Broken::FirstClaimInAnyCompany;
-    let failure = at_the_first_level(story, seed, |shape| shape.settings.broken = Some(rule)).err();
+    let leave_out = |shape: &mut Shape| {
+        without_word_of_hosts(shape);
+        shape.settings.broken = Some(rule);
+    };
+    let failure = at_the_first_level(story, seed, leave_out).err();
     let found = failure.expect("entries were lost, or parted from, that two silent members held").rule;
     assert!(found.starts_with("eligible members are complete"), "{found}");
 }

@@ -9,8 +9,6 @@ use crate::{Loss, truth::Broken};
 
 /// After so long the coordinator takes a session for over.
 const SESSION_MS: u64 = 2_000;
-/// How often another member finds out at once that a process has ended.
-const ENDS_ARE_TOLD_PERCENT: u64 = 70;
 
 impl World {
     /// A process begins; its member joins when it has read the view.
@@ -114,8 +112,7 @@ impl World {
         for other in 0..self.servers.len() {
             if other != seat && !self.network.is_cut(member(seat), member(other)) {
                 self.soon_for(other, Arrival::PeerGone(member(seat)));
-                // Where a member is slow to ask the host, the grant runs out by itself.
-                if self.dice.chance(ENDS_ARE_TOLD_PERCENT) {
+                if self.ends_are_told_percent > 0 && self.dice.chance(self.ends_are_told_percent) {
                     self.soon_for(other, Arrival::PeerEnded(ended));
                 }
             }

@@ -48,6 +48,8 @@ pub struct Shape {
     pub proves_reads: bool,
     /// Members keep their logs in the journal that ships, on simulated disks.
     pub plays_journals: bool,
+    /// How often a member finds out at once that another one's process has ended, in percent. Where it does not, a grant runs out by itself.
+    pub ends_are_told_percent: u64,
     /// Plants a bug: those disks only say that they sync.
     pub disks_lie: bool,
     /// Synced bytes on those disks rot.
@@ -79,6 +81,7 @@ impl Default for Shape {
             stalls_percent: 0,
             proves_reads: false,
             plays_journals: false,
+            ends_are_told_percent: 70,
             disks_lie: false,
             rots: false,
             holds_calls: false,
@@ -105,6 +108,7 @@ pub struct World {
     pub(super) readers: usize,
     pub(super) stalls_percent: u64,
     pub(super) plays_journals: bool,
+    pub(super) ends_are_told_percent: u64,
     pub(super) rots: bool,
     pub(super) cuts_silently: bool,
     /// The last entry that had committed when all disks and the coordinator were copied.
@@ -171,6 +175,7 @@ impl World {
             readers: shape.readers,
             stalls_percent: shape.stalls_percent,
             plays_journals: shape.plays_journals,
+            ends_are_told_percent: shape.ends_are_told_percent,
             rots: shape.rots,
             cuts_silently: shape.cuts_silently,
             copied_up_to: None,
