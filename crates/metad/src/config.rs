@@ -113,7 +113,7 @@ pub struct GroupConfig {
     pub hold_ms: u64,
     /// The coordinator is asked about each read before it is answered, so that no answer rests on a clock.
     pub confirm_reads: bool,
-    /// A member whose host closes its connection and then refuses others at both of its addresses counts as ended at once. False: its lease is waited for.
+    /// A member whose host closes its connection and then refuses others at both of its addresses counts as ended. False: its lease is waited for.
     pub trusts_refused_connections: bool,
     /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
     /// was drawn when the cluster was made, which the coordinator keeps for those who join.

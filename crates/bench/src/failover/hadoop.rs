@@ -43,7 +43,7 @@ impl Load {
             .args(OPTIONS)
             .args(["-cp", &class_path, "LoadClient", "load", root])
             .arg(&history)
-            // Seed, then threads of each kind, then the rest between two operations.
+            // Seed, then threads of each kind, then the rest between two operations, then threads of two further kinds.
             .args(["1", &scene.threads.to_string(), "0", "0", "0", &pause.as_micros().to_string(), "0", "0"])
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)

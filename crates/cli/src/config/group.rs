@@ -55,7 +55,7 @@ pub const KEYS: &[Key] = &[
     Key { name: "confirm_reads", hadoop: None, kind: Bool, default: "false",
         help: "Asks the coordinator about each read before it is answered, once for all that wait. Without this, a read rests on a lease of group_lease_ms, which a clock measures: a server whose clock stood still while it ran could answer a read from before a switch." },
     Key { name: "trust_refused_connections", hadoop: None, kind: Bool, default: "true",
-        help: "Replaces an active whose process has ended at once, instead of after group_lease_ms: its host has closed its connections and refuses new ones at both of its addresses. false: where something between the servers answers for a host that is cut off, as a firewall that rejects connections or an address that moves to another host." },
+        help: "Replaces an active whose process has ended after two beacons, instead of after group_lease_ms: its host has closed its connections and refuses new ones at both of its addresses. false: where something between the servers answers for a host that is cut off, as a firewall that rejects connections or an address that moves to another host." },
     Key { name: "group_beacon_ms", hadoop: None, kind: Milliseconds { min: 5, max: 10_000 }, default: "50",
         help: "How often the active says that it lives." },
     Key { name: "group_lease_ms", hadoop: None, kind: Milliseconds { min: 50, max: 60_000 }, default: "400",

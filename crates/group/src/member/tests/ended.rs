@@ -25,6 +25,14 @@ fn cut_off(cluster: &mut Cluster, member: u32, others: &[u32]) {
     }
 }
 
+fn nobody_claims_before(cluster: &mut Cluster, lease_end: Moment) {
+    let version = cluster.version;
+    while cluster.version == version {
+        cluster.pass(5);
+    }
+    assert!(lease_end <= cluster.now, "another claims {} ms too early", lease_end.ms_since(cluster.now));
+}
+
 fn beat() -> u64 {
     Settings::default().beacon_ms
 }
@@ -54,11 +62,7 @@ pub fn a_connection_that_broke_ends_no_grant() {
     for other in [2, 3] {
         cluster.step(other, Input::PeerGone(MemberId(1)));
     }
-    let version = cluster.version;
-    while cluster.version == version {
-        cluster.pass(5);
-    }
-    assert!(lease_end <= cluster.now, "another claims {} ms too early", lease_end.ms_since(cluster.now));
+    nobody_claims_before(&mut cluster, lease_end);
 }
 
 #[test]
@@ -186,11 +190,7 @@ fn a_grant_that_was_given_after_the_word_holds() {
     assert!(lease_end > cluster.now, "the active counts the new grants");
     cut_off(&mut cluster, 1, &[2, 3]);
     cluster.cut_off.insert(1);
-    let version = cluster.version;
-    while cluster.version == version {
-        cluster.pass(5);
-    }
-    assert!(lease_end <= cluster.now, "another claims {} ms too early", lease_end.ms_since(cluster.now));
+    nobody_claims_before(&mut cluster, lease_end);
 }
 
 #[test]
