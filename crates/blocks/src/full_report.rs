@@ -155,17 +155,14 @@ impl BlockMap {
 
     /// Reads the records of the next rows one right after the other, so that the processor waits for all of them at once and not for each by itself:
     /// in a report in the order of ids, each is on another line of memory.
-    fn fetch(&self, (last_id, last_slot): (BlockId, u32), rows: &[ReportedReplica]) {
-        let guess =
-            |row: &ReportedReplica| last_slot.wrapping_add(row.block.id.0.wrapping_sub(last_id.0) as u32);
-        let read = rows.iter().filter_map(|row| self.arena.id_in(guess(row)));
+    fn fetch(&self, last: (BlockId, u32), rows: &[ReportedReplica]) {
+        let read = rows.iter().filter_map(|row| self.arena.id_in(guess(last, row.block.id)));
         std::hint::black_box(read.fold(0, |all, id| all ^ id.0));
     }
 
     /// Deals with the common row: a finalized replica of a complete block, known already.
     fn look_at_row(&self, report: &mut Report, place: u32, replica: &ReportedReplica) -> Row {
-        let (last_id, last_slot) = report.last;
-        let guess = last_slot.wrapping_add(replica.block.id.0.wrapping_sub(last_id.0) as u32);
+        let guess = guess(report.last, replica.block.id);
         let slot = match self.arena.is_at(guess, replica.block.id) {
             true => guess,
             false => match self.arena.find(replica.block.id) {
@@ -252,6 +249,11 @@ impl BlockMap {
         let report = storage.full_report.take_if(is_this).ok_or(ServerError::ReportGone)?;
         if self.is_overtaken(server, report.connection) { Err(ServerError::Overtaken) } else { Ok(report) }
     }
+}
+
+/// Where the record of this id is if slots rise as ids do from the row before.
+fn guess((last_id, last_slot): (BlockId, u32), id: BlockId) -> u32 {
+    last_slot.wrapping_add(id.0.wrapping_sub(last_id.0) as u32)
 }
 
 fn note(done: &mut ReportDone, verdict: Verdict) {
