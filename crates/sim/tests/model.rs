@@ -75,7 +75,8 @@ fn each_rule_that_is_left_out_is_missed() {
     std::panic::set_hook(Box::new(|_| ()));
     let mut unnoticed = Vec::new();
     for rule in Broken::ALL.into_iter().filter(|rule| is_found_at_random(*rule)) {
-        let (bounds, found) = hunt(rule, number("CLOVER_MODEL_WALKS", 20_000) as u64);
+        // The rarest shows once in 8,000 walks. Each change of the machine draws other walks, so there is room for bad luck.
+        let (bounds, found) = hunt(rule, number("CLOVER_MODEL_WALKS", 80_000) as u64);
         match found {
             Some(found) => {
                 println!("{rule:?}\n{}\n", tell(&found, &bounds).join("\n"));

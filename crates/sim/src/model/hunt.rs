@@ -30,7 +30,9 @@ pub fn bounds_for(rule: Broken) -> Bounds {
         }
         Broken::PromiseNotKept => Bounds { forgets_promises: true, ..wide },
         // A member has to come back into the in-sync set, for which it must answer a beacon.
-        Broken::UnknownTakenAsLost => Bounds { unknowns: 3, crashes: 1, beats: 12, resets: 0, ..wide },
+        Broken::UnknownTakenAsLost => {
+            Bounds { unknowns: 3, crashes: 0, beats: 12, resets: 0, disorders: 0, alarms: 3, ..wide }
+        }
         Broken::LoweredMinimumKeepsExiles => Bounds {
             orders: vec![Order::Reconfigure {
                 members: (1..=3).map(base::MemberId).collect(),
@@ -41,6 +43,10 @@ pub fn bounds_for(rule: Broken) -> Bounds {
         },
         // A member that runs on with entries of before: one that begins anew has them taken over.
         Broken::AckOfOwnEnd => Bounds { crashes: 0, resets: 0, beats: 12, ..wide },
+        // The new active and its follower have begun anew and know of no commit; a member that lacks it answers.
+        Broken::ExpandAtLocalCommit => {
+            Bounds { operations: 1, crashes: 4, resets: 0, disorders: 0, alarms: 0, ..wide }
+        }
         Broken::AnyAnswerTaken => Bounds { late_answers: 3, beats: 12, crashes: 2, ..wide },
         _ => wide,
     }
