@@ -5,8 +5,12 @@
 //! whether it was carried out, and the very same call (client id and call id) goes out again: the servers remember
 //! what they answered.
 //!
+//! A server that says nothing is left as soon as another one leads ([`silence`]).
+//!
 //! If only one server is named and it does not serve, it is asked for the other members of its group, and calls go to
 //! them as well.
+
+mod silence;
 
 use crate::{
     Error, Location, Result,
@@ -61,6 +65,8 @@ pub struct Namenodes {
     current: AtomicUsize,
     /// A server has answered at least once, so that the address is right.
     is_known: AtomicBool,
+    /// Held by the call that asks whether its silent server is to be left.
+    left: tokio::sync::Mutex<Option<silence::Left>>,
     failovers_max: Option<u32>,
     pause: Duration,
     pause_max: Duration,
@@ -125,6 +131,7 @@ impl Namenodes {
             location,
             current: AtomicUsize::new(0),
             is_known: AtomicBool::new(false),
+            left: tokio::sync::Mutex::default(),
             pause: settings.retries.failover_pause,
             pause_max: settings.retries.failover_pause_max,
         }
@@ -150,7 +157,8 @@ impl Namenodes {
                 (index, clients[index].clone())
             };
             let identity = CallIdentity { retry_count: attempts as i32, ..first };
-            let error = match client.call_as::<Q, A>(identity, method, request).await {
+            let call = client.call_as::<Q, A>(identity, method, request);
+            let error = match self.unless_silent(index, &client, call).await {
                 Ok(answer) => {
                     self.is_known.store(true, Ordering::Relaxed);
                     return Ok(answer);

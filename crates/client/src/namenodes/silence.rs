@@ -1,0 +1,132 @@
+//! A server that says nothing is left as soon as another one leads.
+//!
+//! A host that is frozen or cut off ends no connection and refuses none, so a call to it would wait for its time-out. A call that
+//! has waited for [`SILENCE`] asks two things: its own server, on the same connection, whether it says anything at all, and the
+//! others whether one of them leads (`getHAServiceState`, which every server answers for itself and at once). The call goes to a
+//! server that leads while its own says nothing. A server that answers the question is at work on the call, and is waited for
+//! as long as the time-out allows. So is a silent server while no other leads: a second one would not serve the call either.
+//!
+//! The call goes out again under its own name, as after a time-out, and has one effect.
+
+use super::Namenodes;
+use proto::{common::HaServiceStateProto, hdfs as p, protocol};
+use rpc::{CallError, Client};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+use tokio::{task::JoinSet, time};
+
+/// How long a call waits before it asks. Almost all calls are answered within a tenth of this. A group needs longer to replace an
+/// active whose host is silent, so asking sooner would bring nothing.
+const SILENCE: Duration = Duration::from_millis(250);
+/// A server that is at work on a call is asked ever more rarely, and this often at last.
+const SILENCE_MAX: Duration = Duration::from_secs(4);
+/// How often the others are asked while no one leads, which is about the most that this adds to a takeover.
+const ASK_PERIOD: Duration = Duration::from_millis(50);
+/// How long one of the others may take to say whether it leads.
+const ASK_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The server that was left last for its silence. The other calls that wait for it need not ask again.
+#[derive(Clone, Copy)]
+pub(super) struct Left {
+    server: usize,
+    at: Instant,
+}
+
+impl Namenodes {
+    /// The answer of `call`, which goes to `client`, the server of this index.
+    ///
+    /// # Errors
+    /// Those of the call; [`CallError::Timeout`] once the server is silent and another one leads, which then is the current one.
+    pub(super) async fn unless_silent<A>(
+        &self,
+        index: usize,
+        client: &Client,
+        call: impl Future<Output = Result<A, CallError>>,
+    ) -> Result<A, CallError> {
+        // Other protocols do not have the question.
+        if self.protocol != protocol::CLIENT_NAMENODE || self.clients.read().len() < 2 {
+            return call.await;
+        }
+        let began = Instant::now();
+        let mut call = pin!(call);
+        let mut patience = SILENCE;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut call => return answer,
+                () = time::sleep(patience) => {}
+            }
+            tokio::select! {
+                biased;
+                answer = &mut call => return answer,
+                is_left = self.is_to_be_left(index, client, began) => {
+                    if is_left {
+                        let ms = began.elapsed().as_millis() as u64;
+                        return Err(CallError::Timeout { ms });
+                    }
+                }
+            }
+            patience = (patience * 2).min(SILENCE_MAX);
+        }
+    }
+
+    /// Asks until the server says something, or another one leads. One call at a time asks.
+    async fn is_to_be_left(&self, index: usize, client: &Client, call_began: Instant) -> bool {
+        let mut left = self.left.lock().await;
+        if left.is_some_and(|left| left.server == index && left.at > call_began) {
+            return true;
+        }
+        let others: Vec<(usize, Client)> =
+            self.clients.read().iter().cloned().enumerate().filter(|(other, _)| *other != index).collect();
+        tokio::select! {
+            biased;
+            // An error ends the call as well, which says more about it.
+            _ = state(client.clone()) => false,
+            leader = first_that_leads(others) => {
+                tracing::info!(silent = client.address(), "another server leads and is asked from now on");
+                self.current.store(leader, Ordering::Relaxed);
+                // Calls to come make another connection, should they come back to it.
+                client.disconnect();
+                *left = Some(Left { server: index, at: Instant::now() });
+                true
+            }
+        }
+    }
+}
+
+/// Asks each of these from time to time until one leads.
+async fn first_that_leads(servers: Vec<(usize, Client)>) -> usize {
+    let mut asked = JoinSet::new();
+    for (index, client) in servers {
+        asked.spawn(async move {
+            while !leads(client.clone()).await {
+                time::sleep(ASK_PERIOD).await;
+            }
+            index
+        });
+    }
+    loop {
+        if let Some(Ok(index)) = asked.join_next().await {
+            return index;
+        }
+    }
+}
+
+async fn leads(client: Client) -> bool {
+    let state = time::timeout(ASK_TIMEOUT, state(client)).await;
+    matches!(state, Ok(Ok(HaServiceStateProto::Active)))
+}
+
+/// What a server says of itself.
+async fn state(client: Client) -> Result<HaServiceStateProto, CallError> {
+    let request = p::HaServiceStateRequestProto {};
+    let answer: p::HaServiceStateResponseProto = client.call("getHAServiceState", &request).await?;
+    Ok(answer.state())
+}
+
+#[cfg(test)]
+mod tests;
