@@ -6,6 +6,7 @@ use crate::{
     map::BlockMap,
     newcomers::Claims,
     server::{DataServer, Registration, StorageReport, StorageState, StorageType},
+    storage::Storage,
     words::{Command, Heartbeat, Location, RegisterError, ServerError, ServerId, SessionKey, Transfer},
 };
 use base::{AdminState, BlockId, Moment};
@@ -315,8 +316,10 @@ impl BlockMap {
     }
 
     fn take_numbers(&mut self, index: u32, heartbeat: &Heartbeat, now: Moment) {
-        let storages = self.servers.get(index).storages.clone();
-        let blocks = storages.iter().map(|place| u64::from(self.storages.get(*place).blocks)).sum();
+        let places = &self.servers.get(index).storages;
+        let storages = || places.iter().map(|place| self.storages.get(*place));
+        let blocks = storages().map(|storage| u64::from(storage.blocks)).sum();
+        let blocks_scheduled = storages().map(Storage::promised).sum();
         let sum = |of: fn(&StorageReport) -> u64| -> u64 {
             let counts = |report: &&StorageReport| report.state != StorageState::Failed;
             heartbeat.storages.iter().filter(counts).map(of).fold(0, u64::saturating_add)
@@ -337,7 +340,7 @@ impl BlockMap {
         if face.volume_failures.as_deref() != heartbeat.volume_failures.as_ref() {
             face.volume_failures = heartbeat.volume_failures.clone().map(Arc::new);
         }
-        face.blocks = blocks;
+        (face.blocks, face.blocks_scheduled) = (blocks, blocks_scheduled);
     }
 
     fn commands(&mut self, index: u32) -> Vec<Command> {
@@ -565,6 +568,7 @@ fn new_face(registration: Registration, rack: Arc<str>, now: Moment) -> DataServ
         cache_capacity: 0,
         cache_used: 0,
         blocks: 0,
+        blocks_scheduled: 0,
         xceivers: 0,
         transfers_in_progress: 0,
         failed_volumes: 0,

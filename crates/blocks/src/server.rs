@@ -51,6 +51,8 @@ pub struct DataServer {
     pub cache_capacity: u64,
     pub cache_used: u64,
     pub blocks: u64,
+    /// Blocks on their way to it when its last heartbeat came: a client writes them, or another server copies them.
+    pub blocks_scheduled: u64,
     /// Open data-transfer connections.
     pub xceivers: u32,
     /// Copies that it is sending or receiving.

@@ -135,10 +135,14 @@ impl Storage {
         self.promised = [0, self.promised[0]];
     }
 
+    /// Blocks that were promised to it lately and have not come yet.
+    pub fn promised(&self) -> u64 {
+        self.promised.iter().copied().map(u64::from).sum()
+    }
+
     /// Room left after what was promised, if blocks have this size.
     pub fn room(&self, block_size: u64) -> u64 {
-        let promised = u64::from(self.promised[0]) + u64::from(self.promised[1]);
-        self.report.remaining.saturating_sub(promised.saturating_mul(block_size))
+        self.report.remaining.saturating_sub(self.promised().saturating_mul(block_size))
     }
 
     pub fn can_take(&self, block_size: u64) -> bool {

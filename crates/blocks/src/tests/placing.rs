@@ -133,6 +133,26 @@ fn room_that_was_promised_is_not_promised_again() {
 }
 
 #[test]
+fn a_server_shows_how_many_blocks_are_on_their_way_to_it() {
+    let mut cluster = Cluster::with_servers(config(), 1);
+    let shown = |cluster: &mut Cluster| {
+        cluster.heartbeat(1);
+        cluster.map.server(&uuid(1)).unwrap().blocks_scheduled
+    };
+    for id in 1..=2 {
+        let placement = Placement { replication: 1, block_size: 1 << 20, ..Placement::default() };
+        let targets = cluster.map.choose_targets(&placement, cluster.now);
+        let now = cluster.now;
+        cluster.map.add_block(block(id, 0), InodeId(16_386), 1, BlockState::UnderConstruction, &targets, now);
+    }
+    assert_eq!(shown(&mut cluster), 2);
+    cluster.tell(1, &[received(block(1, 100))]);
+    assert_eq!(shown(&mut cluster), 1, "one of them has come");
+    cluster.map.remove(&[BlockId(2)]);
+    assert_eq!(shown(&mut cluster), 0, "the other one was given up");
+}
+
+#[test]
 fn busy_and_silent_servers_come_last() {
     let mut cluster = Cluster::with_servers(config(), 4);
     let storage =

@@ -160,7 +160,7 @@ fn live(look: &Look<'_>) -> Value {
             "numBlocks": server.blocks,
             "version": &*registration.software_version,
             "remaining": server.remaining,
-            "blockScheduled": 0,
+            "blockScheduled": server.blocks_scheduled,
             "blockPoolUsed": server.block_pool_used,
             "blockPoolUsedPercent": percent(server.block_pool_used, server.capacity),
             "volfails": server.failed_volumes,

@@ -56,6 +56,7 @@ prop_compose! {
             cache_used: numbers[6],
             blocks: blocks.into(),
             xceivers,
+            blocks_scheduled: 0,
             transfers_in_progress: 0,
             failed_volumes: 0,
             volume_failures: None,
