@@ -1,18 +1,16 @@
 //! A lone metadata server with one data server or none, as processes of their own; or Hadoop's NameNode with one
 //! DataNode or none.
 
-use crate::{launch::free_port, meta::groups::hadoop::Hadoop};
-use anyhow::{Context, bail, ensure};
+use crate::{
+    launch::free_port,
+    meta::{groups::hadoop::Hadoop, requests},
+};
+use anyhow::{Context, bail};
 use std::{
     fs::{self, File},
     path::Path,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
-use tokio::net::TcpStream;
-
-/// A server on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Servers that have been started; killed at the end.
 pub struct Scene {
@@ -32,7 +30,7 @@ impl Drop for Scene {
 }
 
 impl Scene {
-    /// Clover's metadata server, with everything below `dir`. It takes connections when this returns.
+    /// Clover's metadata server, with everything below `dir`. It takes changes when this returns.
     pub async fn clover(dir: &Path) -> anyhow::Result<Self> {
         let rpc = format!("127.0.0.1:{}", free_port()?);
         let settings = [
@@ -49,11 +47,9 @@ impl Scene {
         }
         let mut scene = Self { uri: format!("hdfs://{rpc}"), processes: Vec::new(), _hadoop: None };
         scene.start(dir, "meta", &settings)?;
-        let begun = Instant::now();
-        while TcpStream::connect(&rpc).await.is_err() {
-            ensure!(begun.elapsed() < PATIENCE, "the metadata server does not answer: see {}", dir.display());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let user = cli::user::of_this_process()?;
+        let served = requests::make_directories(&rpc, &user, &["/".to_owned()]).await;
+        served.with_context(|| format!("the metadata server takes no changes: see {}", dir.display()))?;
         Ok(scene)
     }
 

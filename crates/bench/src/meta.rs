@@ -11,7 +11,7 @@ pub mod groups;
 pub mod lane;
 mod mix;
 mod report;
-mod requests;
+pub mod requests;
 mod workload;
 
 use anyhow::{Context, bail};

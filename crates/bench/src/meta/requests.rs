@@ -1,16 +1,24 @@
 //! The requests of a load.
 
+use anyhow::Context;
 use bytes::BytesMut;
 use prost::Message;
-use proto::hdfs::{
-    CompleteRequestProto, CreateRequestProto, DeleteRequestProto, FsPermissionProto,
-    GetBlockLocationsRequestProto, GetFileInfoRequestProto, GetListingRequestProto, MkdirsRequestProto,
-    RenameRequestProto,
+use proto::{
+    hdfs::{
+        CompleteRequestProto, CreateRequestProto, DeleteRequestProto, FsPermissionProto,
+        GetBlockLocationsRequestProto, GetFileInfoRequestProto, GetListingRequestProto, MkdirsRequestProto,
+        MkdirsResponseProto, RenameRequestProto,
+    },
+    protocol,
 };
+use std::time::{Duration, Instant};
 
 /// Hadoop's `CreateFlag.CREATE`.
 const CREATE: u32 = 1;
 const BLOCK_SIZE: u64 = 128 << 20;
+/// A server that has just been started, on busy cores.
+const START_PATIENCE: Duration = Duration::from_secs(180);
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Puts a request, and returns the name of its method.
 pub fn named(out: &mut BytesMut, method: &'static str, message: &impl Message) -> Option<&'static str> {
@@ -59,4 +67,27 @@ pub fn list(src: String) -> GetListingRequestProto {
 /// Of a file, or of an empty directory.
 pub fn delete(src: String) -> DeleteRequestProto {
     DeleteRequestProto { src, recursive: false }
+}
+
+/// Makes directories as soon as the server, `host:port`, takes changes: one that has just been started does not take them yet.
+///
+/// # Errors
+/// It took none for three minutes.
+pub async fn make_directories(address: &str, user: &str, directories: &[String]) -> anyhow::Result<()> {
+    let client = rpc::Client::connect(address, protocol::CLIENT_NAMENODE, user, Default::default());
+    let begun = Instant::now();
+    for path in directories {
+        let request = mkdirs(path.clone());
+        loop {
+            let made: Result<MkdirsResponseProto, _> = client.call("mkdirs", &request).await;
+            match made {
+                Ok(_) => break,
+                Err(error) if begun.elapsed() > START_PATIENCE => {
+                    return Err(error).with_context(|| format!("making {path}"));
+                }
+                Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+            }
+        }
+    }
+    Ok(())
 }

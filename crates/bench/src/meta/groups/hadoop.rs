@@ -8,7 +8,6 @@ use crate::{
     meta::{
         cpu,
         groups::servers::{Role, Server},
-        requests,
     },
 };
 use anyhow::{Context, bail, ensure};
@@ -17,7 +16,6 @@ use proto::{
         HaRequestSource, HaStateChangeRequestInfoProto, TransitionToActiveRequestProto,
         TransitionToActiveResponseProto,
     },
-    hdfs::MkdirsResponseProto,
     protocol,
 };
 use std::{
@@ -234,26 +232,6 @@ impl Hadoop {
         }
         let process = cpu::Process::of(started.child.id()).context("it has ended")?;
         Ok(Server { role, group: 1, process, address })
-    }
-
-    /// Makes directories, as soon as the server takes changes.
-    pub async fn make(&self, address: SocketAddr, user: &str, directories: &[String]) -> anyhow::Result<()> {
-        let client = rpc::Client::connect(address, protocol::CLIENT_NAMENODE, user, Default::default());
-        let begun = Instant::now();
-        for path in directories {
-            let request = requests::mkdirs(path.clone());
-            loop {
-                let made: Result<MkdirsResponseProto, _> = client.call("mkdirs", &request).await;
-                match made {
-                    Ok(_) => break,
-                    Err(error) if begun.elapsed() > PATIENCE => {
-                        return Err(error).with_context(|| format!("making {path}"));
-                    }
-                    Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -7,8 +7,10 @@ use super::{
     servers::{Home, Role, Server},
     work::Work,
 };
-use crate::launch::Plan;
-use crate::meta::Op;
+use crate::{
+    launch::Plan,
+    meta::{Op, requests::make_directories},
+};
 use std::{
     any::Any,
     fmt,
@@ -115,7 +117,7 @@ impl Stage {
         let (hadoop, servers) = Hadoop::start(jars, dir, kind == Kind::HadoopHa, user).await?;
         let directories: Vec<String> = (0..DIRECTORIES).map(|number| format!("{ABOVE}/{number}")).collect();
         let address = servers[0].address;
-        hadoop.make(address, user, &directories).await?;
+        make_directories(&address.to_string(), user, &directories).await?;
         let homes = vec![Home { group: 1, address, directories }];
         Ok(Self { kind, servers, homes, _processes: Box::new(hadoop) })
     }
