@@ -1,6 +1,6 @@
 //! How long a client of a group waits for one member before it turns to the next. The native client uses these
 //! numbers, and stock clients are configured with them, so that they notice within about a second and a half that a
-//! member is silent.
+//! member is silent. The native client notices it sooner, once another member leads (`namenodes::silence`).
 //!
 //! The default numbers follow from Hadoop's client:
 //! - A server that died refuses connections or resets them, which the client sees at once. A server that is frozen or
