@@ -84,7 +84,7 @@ impl Namenodes {
             self.clients.read().iter().cloned().enumerate().filter(|(other, _)| *other != index).collect();
         tokio::select! {
             biased;
-            // An error ends the call as well, which says more about it.
+            // Each answer is a sign of life, a refusal too. If the connection broke, the call ends with it.
             _ = state(client.clone()) => false,
             leader = first_that_leads(others) => {
                 tracing::info!(silent = client.address(), "another server leads and is asked from now on");
