@@ -1,6 +1,7 @@
 //! Making a new cluster: its ids, its empty journal, its first view.
 
 use base::{Chain, Epoch, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn, TxId, UnknownLevel};
+use data_encoding::HEXLOWER;
 use env::{Env, OpenMode, disk::Lock};
 use namespace::{Namespace, NotShared};
 use std::{
@@ -256,7 +257,7 @@ pub(crate) fn draw_cluster(
         block_pool: format!("BP-{}-{address}-{now}", env.random.next_u64() as u32 & 0x7fff_ffff).into(),
         created_ms: now,
         // An operator who brings a secret wants no other one written down.
-        secret: if group.secret.is_some() { None } else { Secret::new(hex(&secret).as_bytes()) },
+        secret: if group.secret.is_some() { None } else { Secret::new(HEXLOWER.encode(&secret).as_bytes()) },
         restored_at: None,
         first_level: group.first_level,
     }
@@ -559,10 +560,6 @@ fn random_uuid(env: &Env) -> uuid::Uuid {
     let mut bytes = [0; 16];
     env.random.fill(&mut bytes);
     uuid::Builder::from_random_bytes(bytes).into_uuid()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn prepare_cluster(env: &Env, layout: &Layout, cluster: &Cluster) -> io::Result<()> {

@@ -14,6 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use data_encoding::HEXLOWER;
 use hyper::body::Bytes;
 use std::{io, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, task::spawn_blocking, time::Instant};
@@ -124,7 +125,7 @@ async fn show(State((source, pace)): State<(ImageSource, Pace)>, uri: Uri) -> Re
 
 fn send(image: Image, pace: Pace) -> Response {
     let Image { name, length, md5, write } = image;
-    let digest: String = md5.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = HEXLOWER.encode(&md5);
     let mut headers = HeaderMap::new();
     let texts = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),

@@ -1,6 +1,7 @@
 //! `checksum`: Hadoop's checksums of files.
 
 use super::{failure::Outcome, item::Item, shell::Shell};
+use data_encoding::HEXLOWER;
 use serde_json::json;
 
 /// Print checksums of files; files of the same content, block size and chunk size have the same.
@@ -26,7 +27,7 @@ async fn one(shell: &mut Shell, item: &Item, verbose: bool) -> Outcome {
     let block_size = item.file()?.block_size;
     let checksum = item.fs.checksum(&item.path).await?;
     if shell.is_json {
-        let hex: String = checksum.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = HEXLOWER.encode(&checksum.bytes());
         let object = json!({
             "path": item.shown,
             "algorithm": checksum.algorithm(),

@@ -1,7 +1,8 @@
 //! An image: whether every checksum of it is right, and what is in it.
 
-use super::{Args, REMEDY, hex, open};
+use super::{Args, REMEDY, open};
 use anyhow::Context;
+use data_encoding::HEXLOWER;
 use env::Disk;
 use journal::{ImageReader, image::ImageHeader};
 use namespace::Namespace;
@@ -63,9 +64,9 @@ fn as_json(path: &Path, read: &Read) -> serde_json::Value {
         "epoch": read.header.at.id.epoch.0,
         "sn": read.header.at.id.sn.0,
         "chain": read.header.at.chain.to_string(),
-        "store": hex(&read.header.store_uuid),
+        "store": HEXLOWER.encode(&read.header.store_uuid),
         "bytes": read.file_bytes,
-        "sha256": hex(&read.sha256),
+        "sha256": HEXLOWER.encode(&read.sha256),
     });
     if let Some(namespace) = &read.namespace {
         let counts = namespace.counts();
@@ -87,9 +88,9 @@ fn tell(path: &Path, read: &Read, out: &mut impl Write) -> anyhow::Result<()> {
         read.header.group,
         read.header.at,
         read.file_bytes,
-        hex(&read.header.store_uuid)
+        HEXLOWER.encode(&read.header.store_uuid)
     )?;
-    writeln!(out, "sha256 {}", hex(&read.sha256))?;
+    writeln!(out, "sha256 {}", HEXLOWER.encode(&read.sha256))?;
     if let Some(namespace) = &read.namespace {
         let counts = namespace.counts();
         writeln!(

@@ -129,10 +129,6 @@ fn dump(bytes: &[u8], offset: u64) -> Vec<String> {
     bytes.chunks(16).enumerate().map(line).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A file to be read in pieces.
 fn open(disk: &dyn Disk, path: &Path) -> anyhow::Result<Arc<dyn env::File>> {
     disk.open(path, env::OpenMode::Read).with_context(|| path.display().to_string())

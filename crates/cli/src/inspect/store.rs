@@ -1,7 +1,8 @@
 //! A whole store: what the member knows of itself, its segments and its images, each read to the end.
 
-use super::{Args, REMEDY, hex, image, segment};
+use super::{Args, REMEDY, image, segment};
 use crate::table;
+use data_encoding::HEXLOWER;
 use env::Disk;
 use journal::{NextStart, survey::Survey};
 use serde_json::{Value, json};
@@ -117,7 +118,7 @@ fn tell(
     writeln!(out, "{}", directory.display())?;
     writeln!(out, "cluster    {}", state.identity.cluster_id)?;
     writeln!(out, "group      {}, member {}", state.identity.group, state.identity.member)?;
-    writeln!(out, "store      {}, generation {}", hex(&state.store_uuid), state.generation)?;
+    writeln!(out, "store      {}, generation {}", HEXLOWER.encode(&state.store_uuid), state.generation)?;
     writeln!(out, "promised   epoch {}", survey.promised)?;
     writeln!(out, "committed  at least up to {}", survey.known_commit)?;
     writeln!(out, "starts     {}", state.boot)?;
@@ -174,7 +175,7 @@ fn as_json(directory: &Path, survey: &Survey, rows: &[Row], findings: &[String])
         "cluster_id": state.identity.cluster_id,
         "group": state.identity.group.0,
         "member": state.identity.member.0,
-        "uuid": hex(&state.store_uuid),
+        "uuid": HEXLOWER.encode(&state.store_uuid),
         "generation": state.generation,
         "promised_epoch": survey.promised.0,
         "known_commit": survey.known_commit.0,

@@ -6,6 +6,7 @@ use super::{
 };
 use anyhow::{Context, bail};
 use blockstore::version_file::Version;
+use data_encoding::HEXLOWER;
 use env::Env;
 use proto::fsimage::{LAYOUT_VERSION, file_name};
 use std::{
@@ -73,7 +74,7 @@ fn fill(
     DirBuilder::new().recursive(true).mode(0o700).create(current).with_context(|| written(current))?;
     let image = current.join(name);
     let digest = write_image(namespace, whose.namespace_id, &image).with_context(|| written(&image))?;
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = HEXLOWER.encode(&digest);
     let transaction = namespace.applied().sn.0;
     let texts = [
         (format!("{name}.md5"), format!("{digest} *{name}\n")),

@@ -22,6 +22,7 @@
 use super::ArchiveError;
 use crate::Checkpoint;
 use base::{Chain, Epoch, GroupId, Level, LogPoint, Sn, TxId};
+use data_encoding::HEXLOWER;
 use env::{Disk, OpenMode};
 use std::{
     collections::BTreeMap,
@@ -132,7 +133,7 @@ impl Manifest {
         );
         let ms = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
         for span in &self.spans {
-            let image = span.image.map_or_else(|| "-".to_owned(), |image| hex(&image.encode()));
+            let image = span.image.map_or_else(|| "-".to_owned(), |image| HEXLOWER.encode(&image.encode()));
             let _ = writeln!(
                 text,
                 "span begin={} begin_ms={} image={image} end={} end_ms={} complete_ms={}",
@@ -244,7 +245,7 @@ fn span_of(line: &str) -> Option<Span> {
     };
     let image = match *values.get("image")? {
         "-" => None,
-        text => Some(Checkpoint::decode(&unhex(text)?)?),
+        text => Some(Checkpoint::decode(&HEXLOWER.decode(text.as_bytes()).ok()?)?),
     };
     let begin = point_of(values.get("begin")?)?;
     let is_its_image =
@@ -268,17 +269,6 @@ fn point_of(text: &str) -> Option<LogPoint> {
     let (epoch, sn) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let chain = u64::from_str_radix(parts.next()?, 16).ok()?;
     Some(LogPoint { id: TxId { epoch: Epoch(epoch), sn: Sn(sn) }, chain: Chain(chain) })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.len() != 2 * Checkpoint::ENCODED_BYTES || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
 /// Reads both copies and believes the one that was written more often. `None`: there is no manifest. The text is what is

@@ -11,6 +11,7 @@
 //! notes. Lines that make no sense, the last one if it is torn, are passed over.
 
 use base::{CallId, ClientId, MemberId};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -40,7 +41,7 @@ impl Fingerprint {
 
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 
@@ -130,14 +131,7 @@ impl Note {
 }
 
 fn parse_hex<const N: usize>(hex: &str) -> Option<[u8; N]> {
-    if hex.len() != 2 * N || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
-    }
-    Some(bytes)
+    HEXLOWER.decode(hex.as_bytes()).ok()?.try_into().ok()
 }
 
 /// All notes that this member has.
