@@ -305,11 +305,14 @@ impl Namenodes {
     {
         let mut answers = Vec::new();
         let clients: Vec<Client> = self.clients.read().clone();
-        for client in clients {
-            let answer = client.call::<Q, A>(method, request).await.map_err(|error| match error {
-                CallError::Remote { message, .. } => exception::without_stack_trace(&message).to_owned(),
-                other => other.to_string(),
-            });
+        for client in &clients {
+            // Named like all other calls: two of one name on one connection would get each other's answers.
+            let identity = clients[0].new_call();
+            let answer =
+                client.call_as::<Q, A>(identity, method, request).await.map_err(|error| match error {
+                    CallError::Remote { message, .. } => exception::without_stack_trace(&message).to_owned(),
+                    other => other.to_string(),
+                });
             answers.push((client.address().to_owned(), answer));
         }
         answers

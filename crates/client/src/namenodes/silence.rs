@@ -1,10 +1,10 @@
 //! A server that says nothing is left as soon as another one leads.
 //!
 //! A host that is frozen or cut off ends no connection and refuses none, so a call to it would wait for its time-out. A call that
-//! has waited for [`SILENCE`] asks two things: its own server, on the same connection, whether it says anything at all, and the
-//! others whether one of them leads (`getHAServiceState`, which every server answers for itself and at once). The call goes to a
-//! server that leads while its own says nothing. A server that answers the question is at work on the call, and is waited for
-//! as long as the time-out allows. So is a silent server while no other leads: a second one would not serve the call either.
+//! has waited for [`SILENCE`] asks its own server whether it says anything at all (`getHAServiceState`, which every server answers for
+//! itself). An answer, or a refusal, shows that the server lives, and the call is waited for as long as its time-out allows. If the server
+//! says nothing for [`GRACE`], the others are asked whether one of them leads, and the call goes there. While no other server leads, the
+//! silent one is waited for: no other would serve the call.
 //!
 //! The call goes out again under its own name, as after a time-out, and has one effect.
 
@@ -12,7 +12,7 @@ use super::Namenodes;
 use proto::{common::HaServiceStateProto, hdfs as p, protocol};
 use rpc::{CallError, Client};
 use std::{
-    future::Future,
+    future::{self, Future},
     pin::pin,
     sync::atomic::Ordering,
     time::{Duration, Instant},
@@ -21,15 +21,18 @@ use tokio::{task::JoinSet, time};
 
 /// How long a call waits before it asks. Almost all calls are answered within a tenth of this. A group needs longer to replace an
 /// active whose host is silent, so asking sooner would bring nothing.
-const SILENCE: Duration = Duration::from_millis(250);
+const SILENCE: Duration = Duration::from_millis(200);
+/// How long its own server may take to answer the question before another one counts. Where there are several groups, another active is always
+/// there, and a server with much to do must not be left for one that has little.
+const GRACE: Duration = Duration::from_millis(150);
 /// A server that is at work on a call is asked ever more rarely, and this often at last.
 const SILENCE_MAX: Duration = Duration::from_secs(4);
 /// How often the others are asked while no one leads, which is about the most that this adds to a takeover.
-const ASK_PERIOD: Duration = Duration::from_millis(50);
+const ASK_PERIOD: Duration = Duration::from_millis(100);
 /// How long one of the others may take to say whether it leads.
 const ASK_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The server that was left last for its silence. The other calls that wait for it need not ask again.
+/// The server that was left last for its silence. Calls that have waited for it since before then need not ask again.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
     server: usize,
@@ -82,11 +85,16 @@ impl Namenodes {
         }
         let others: Vec<(usize, Client)> =
             self.clients.read().iter().cloned().enumerate().filter(|(other, _)| *other != index).collect();
+        // All servers are asked under one client id, so one of their clients gives the names: the one that names the calls.
+        let namer = self.clients.read()[0].clone();
+        let mut lives = pin!(says_anything(client, &namer));
+        if time::timeout(GRACE, &mut lives).await.is_ok() {
+            return false;
+        }
         tokio::select! {
             biased;
-            // Each answer is a sign of life, a refusal too. If the connection broke, the call ends with it.
-            _ = state(client.clone()) => false,
-            leader = first_that_leads(others) => {
+            () = lives => false,
+            leader = first_that_leads(others, &namer) => {
                 tracing::info!(silent = client.address(), "another server leads and is asked from now on");
                 self.current.store(leader, Ordering::Relaxed);
                 // Calls to come make another connection, should they come back to it.
@@ -99,32 +107,45 @@ impl Namenodes {
 }
 
 /// Asks each of these from time to time until one leads.
-async fn first_that_leads(servers: Vec<(usize, Client)>) -> usize {
+async fn first_that_leads(servers: Vec<(usize, Client)>, namer: &Client) -> usize {
     let mut asked = JoinSet::new();
     for (index, client) in servers {
+        let namer = namer.clone();
         asked.spawn(async move {
-            while !leads(client.clone()).await {
+            while !leads(&client, &namer).await {
                 time::sleep(ASK_PERIOD).await;
             }
             index
         });
     }
-    loop {
-        if let Some(Ok(index)) = asked.join_next().await {
-            return index;
-        }
+    match asked.join_next().await {
+        Some(Ok(index)) => index,
+        // The runtime ends.
+        _ => future::pending().await,
     }
 }
 
-async fn leads(client: Client) -> bool {
-    let state = time::timeout(ASK_TIMEOUT, state(client)).await;
+async fn leads(client: &Client, namer: &Client) -> bool {
+    let state = time::timeout(ASK_TIMEOUT, state(client, namer)).await;
     matches!(state, Ok(Ok(HaServiceStateProto::Active)))
 }
 
+/// Returns once the server has said anything. A connection that cannot be made, or breaks, says nothing.
+async fn says_anything(client: &Client, namer: &Client) {
+    match state(client, namer).await {
+        Ok(_) | Err(CallError::Remote { .. } | CallError::Decode(_)) => {}
+        Err(CallError::Connect(_) | CallError::Io(_) | CallError::Timeout { .. }) => future::pending().await,
+    }
+}
+
 /// What a server says of itself.
-async fn state(client: Client) -> Result<HaServiceStateProto, CallError> {
+///
+/// The question needs a name that no call has: calls are named by `namer`, whatever server they go to, and two calls of one name on one
+/// connection would get each other's answers.
+async fn state(client: &Client, namer: &Client) -> Result<HaServiceStateProto, CallError> {
     let request = p::HaServiceStateRequestProto {};
-    let answer: p::HaServiceStateResponseProto = client.call("getHAServiceState", &request).await?;
+    let answer: p::HaServiceStateResponseProto =
+        client.call_as(namer.new_call(), "getHAServiceState", &request).await?;
     Ok(answer.state())
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Config, Error, Location, config::Settings};
-use base::{CallId, ClientId};
+use base::{CallId, ClientId, FsError};
 use parking_lot::Mutex;
 use proto::common::HaServiceStateProto::{Active, Standby};
 use std::sync::Arc;
@@ -12,6 +12,8 @@ struct Member {
     is_silent: bool,
     /// How long it is at work on a mkdirs.
     work: Duration,
+    /// How long the question waits behind other calls.
+    queue: Duration,
     /// The names of the mkdirs that have come.
     mkdirs: Mutex<Vec<(ClientId, CallId)>>,
     unanswered: Mutex<Vec<rpc::Replier>>,
@@ -23,6 +25,7 @@ impl Member {
             state: Mutex::new(state),
             is_silent: false,
             work: Duration::ZERO,
+            queue: Duration::ZERO,
             mkdirs: Mutex::default(),
             unanswered: Mutex::default(),
         }
@@ -53,7 +56,12 @@ impl rpc::Service for Port {
         if member.is_silent {
             member.unanswered.lock().push(reply);
         } else if is_question {
-            reply.ok(&p::HaServiceStateResponseProto { state: *member.state.lock() as i32 });
+            tokio::spawn(async move {
+                time::sleep(member.queue).await;
+                reply.ok(&p::HaServiceStateResponseProto { state: *member.state.lock() as i32 });
+            });
+        } else if *member.state.lock() == Standby {
+            reply.fs_error(&FsError::NotActive("it is a standby".into()));
         } else {
             tokio::spawn(async move {
                 time::sleep(member.work).await;
@@ -135,4 +143,38 @@ async fn a_silent_member_is_waited_for_while_no_other_leads() {
     }
     assert!(asked.await.unwrap().unwrap());
     assert_eq!(standby.calls(), 0);
+}
+
+/// A question that had the name of a call would end it, or its answer would be taken for the call's.
+#[tokio::test]
+async fn a_question_has_a_name_that_no_call_has() {
+    let standby = Arc::new(Member::new(Standby));
+    let busy = Arc::new(Member { work: SILENCE * 6, ..Member::new(Active) });
+    let (_servers, namenodes) = client_of(&[&standby, &busy]);
+    assert!(mkdirs(namenodes).await.unwrap());
+    assert_eq!((standby.calls(), busy.calls()), (1, 1), "it is asked once, and waited for");
+}
+
+/// Of two groups' actives the one with more to do answers later, and is not left for the other.
+#[tokio::test]
+async fn a_member_that_answers_the_question_later_than_others_is_waited_for() {
+    let busy = Arc::new(Member { work: SILENCE * 6, queue: GRACE / 2, ..Member::new(Active) });
+    let idle = Arc::new(Member::new(Active));
+    let (_servers, namenodes) = client_of(&[&busy, &idle]);
+    assert!(mkdirs(namenodes).await.unwrap());
+    assert_eq!((busy.calls(), idle.calls()), (1, 0));
+}
+
+/// The one that leads among those who wait may be given up by its user at any time.
+#[tokio::test]
+async fn a_call_that_is_given_up_while_it_asks_holds_nobody_up() {
+    let (frozen, next) = (Arc::new(Member::frozen()), Arc::new(Member::new(Standby)));
+    let (_servers, namenodes) = client_of(&[&frozen, &next]);
+    let first = tokio::spawn(mkdirs(Arc::clone(&namenodes)));
+    time::sleep(SILENCE / 2).await;
+    let second = tokio::spawn(mkdirs(namenodes));
+    time::sleep(SILENCE).await;
+    first.abort();
+    *next.state.lock() = Active;
+    assert!(second.await.unwrap().unwrap());
 }
