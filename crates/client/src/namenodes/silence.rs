@@ -19,8 +19,8 @@ use std::{
 };
 use tokio::{task::JoinSet, time};
 
-/// How long a call waits before it asks. Almost all calls are answered within a tenth of this. A group needs longer to replace an
-/// active whose host is silent, so asking sooner would bring nothing.
+/// How long a call waits before it asks. Almost all calls are answered within a tenth of this. A group needs longer than this and [`GRACE`]
+/// together to replace an active whose host is silent, so asking sooner would bring nothing there.
 const SILENCE: Duration = Duration::from_millis(200);
 /// How long its own server may take to answer the question before another one counts. Where there are several groups, another active is always
 /// there, and a server with much to do must not be left for one that has little.
@@ -83,22 +83,20 @@ impl Namenodes {
         if left.is_some_and(|left| left.server == index && left.at > call_began) {
             return true;
         }
-        let others: Vec<(usize, Client)> =
-            self.clients.read().iter().cloned().enumerate().filter(|(other, _)| *other != index).collect();
         // All servers are asked under one client id, so one of their clients gives the names: the one that names the calls.
         let namer = self.clients.read()[0].clone();
         let mut lives = pin!(says_anything(client, &namer));
         if time::timeout(GRACE, &mut lives).await.is_ok() {
             return false;
         }
+        let others: Vec<(usize, Client)> =
+            self.clients.read().iter().cloned().enumerate().filter(|(other, _)| *other != index).collect();
         tokio::select! {
             biased;
             () = lives => false,
             leader = first_that_leads(others, &namer) => {
                 tracing::info!(silent = client.address(), "another server leads and is asked from now on");
                 self.current.store(leader, Ordering::Relaxed);
-                // Calls to come make another connection, should they come back to it.
-                client.disconnect();
                 *left = Some(Left { server: index, at: Instant::now() });
                 true
             }

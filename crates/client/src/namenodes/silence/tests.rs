@@ -121,13 +121,22 @@ async fn all_calls_that_wait_for_a_frozen_active_leave_it() {
 }
 
 /// Two groups have two actives, and each serves all calls: one that takes its time is no reason to burden the other.
-#[tokio::test]
-async fn a_member_that_is_at_work_is_waited_for() {
-    let busy = Arc::new(Member { work: SILENCE * 6, ..Member::new(Active) });
-    let idle = Arc::new(Member::new(Active));
+async fn is_waited_for_beside_an_idle_one(busy: Member) {
+    let (busy, idle) = (Arc::new(busy), Arc::new(Member::new(Active)));
     let (_servers, namenodes) = client_of(&[&busy, &idle]);
     assert!(mkdirs(namenodes).await.unwrap());
     assert_eq!((busy.calls(), idle.calls()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_member_that_is_at_work_is_waited_for() {
+    is_waited_for_beside_an_idle_one(Member { work: SILENCE * 6, ..Member::new(Active) }).await;
+}
+
+#[tokio::test]
+async fn a_member_that_answers_the_question_later_than_the_other_one_is_waited_for() {
+    let busy = Member { work: SILENCE * 6, queue: GRACE / 2, ..Member::new(Active) };
+    is_waited_for_beside_an_idle_one(busy).await;
 }
 
 /// Nobody would serve it sooner than the frozen member that wakes up.
@@ -155,17 +164,7 @@ async fn a_question_has_a_name_that_no_call_has() {
     assert_eq!((standby.calls(), busy.calls()), (1, 1), "it is asked once, and waited for");
 }
 
-/// Of two groups' actives the one with more to do answers later, and is not left for the other.
-#[tokio::test]
-async fn a_member_that_answers_the_question_later_than_others_is_waited_for() {
-    let busy = Arc::new(Member { work: SILENCE * 6, queue: GRACE / 2, ..Member::new(Active) });
-    let idle = Arc::new(Member::new(Active));
-    let (_servers, namenodes) = client_of(&[&busy, &idle]);
-    assert!(mkdirs(namenodes).await.unwrap());
-    assert_eq!((busy.calls(), idle.calls()), (1, 0));
-}
-
-/// The one that leads among those who wait may be given up by its user at any time.
+/// One call asks for all that wait. Its user may give it up meanwhile.
 #[tokio::test]
 async fn a_call_that_is_given_up_while_it_asks_holds_nobody_up() {
     let (frozen, next) = (Arc::new(Member::frozen()), Arc::new(Member::new(Standby)));
