@@ -40,6 +40,7 @@ fn call(request: &'static [u8], peer: &str) -> Call {
         is_forwarded: false,
         is_part: false,
         redirects: 0,
+        read_point: None,
     }
 }
 

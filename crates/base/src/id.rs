@@ -143,6 +143,14 @@ impl fmt::Display for TxId {
     }
 }
 
+/// How far a group's log had committed when its active was asked, in the epoch in which it led. A member that does not lead answers a read
+/// from a tree that shows all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadPoint {
+    pub epoch: Epoch,
+    pub committed: Sn,
+}
+
 /// The 16 bytes by which a client process names itself in every call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub [u8; 16]);

@@ -30,7 +30,8 @@ pub use durable::Durable;
 pub use entry::{Chain, Entry, EntryKind, LogPoint};
 pub use fs_error::{FsError, FsResult};
 pub use id::{
-    BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, InodeOrigin, MemberId, Sn, TxId,
+    BlockId, CallId, ClientId, Epoch, GenerationStamp, GroupId, InodeId, InodeOrigin, MemberId, ReadPoint,
+    Sn, TxId,
 };
 pub use level::{Level, Levels, UnknownLevel};
 pub use packet::PacketHeader;

@@ -113,6 +113,8 @@ pub struct GroupConfig {
     pub hold_ms: u64,
     /// The coordinator is asked about each read before it is answered, so that no answer rests on a clock.
     pub confirm_reads: bool,
+    /// This member answers reads while it does not lead, once it has everything that was acknowledged before. False: they are handed to the active.
+    pub standby_reads: bool,
     /// A member whose host closes its connection and then refuses others at both of its addresses counts as ended. False: its lease is waited for.
     pub trusts_refused_connections: bool,
     /// A file with what proves to other members that a server belongs to the cluster. None: the secret that
@@ -146,6 +148,7 @@ impl Default for GroupConfig {
             timing: group::Settings::default(),
             hold_ms: 1_200,
             confirm_reads: false,
+            standby_reads: true,
             trusts_refused_connections: true,
             secret: None,
             fetch_bytes_per_second: 128 << 20,

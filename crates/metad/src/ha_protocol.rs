@@ -64,7 +64,7 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
         }
         "transitionToObserver" => reply.error(RpcError::application(
             SERVICE_FAILED,
-            "There are no observers here: the active answers all reads, whichever member is asked.",
+            "No member is an observer for good: every standby answers reads here, and every standby may be elected.",
         )),
         method => reply.error(RpcError::no_such_method(method, call.protocol)),
     }

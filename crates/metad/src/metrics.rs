@@ -614,6 +614,7 @@ impl Numbers {
         let calls = self.core.partition.forwarder.numbers();
         let calls = self.core.doors.iter().map(Doors::numbers).fold(calls, forward::Numbers::and);
         let answers = self.core.partition.leading.numbers();
+        let reads = self.core.partition.standby_reads.numbers();
         gauges(
             encoder,
             &[
@@ -627,6 +628,17 @@ impl Numbers {
             encoder,
             &[
                 ("clover_calls_forwarded", "Calls answered by another member", calls.forwarded),
+                ("clover_standby_reads", "Reads answered here while another member led", reads.answered),
+                (
+                    "clover_standby_reads_handed_on",
+                    "Such reads that the active had to answer",
+                    reads.handed_on,
+                ),
+                (
+                    "clover_read_points",
+                    "Questions to the active how far its log has committed",
+                    reads.questions,
+                ),
                 ("clover_calls_repeated", "Calls sent again, their fate unknown", calls.repeated),
                 ("clover_calls_released", "Calls held and then answered here", calls.released),
                 ("clover_calls_refused", "Calls refused for want of an active or of room", calls.refused),

@@ -2,7 +2,7 @@
 
 use crate::{
     admin_protocol, client_protocol, core::Core, datanodes::DatanodeSide, directories, doors::route,
-    exchange, forward, ha_protocol, namenode_protocol, post, refresh_protocols,
+    exchange, forward, ha_protocol, namenode_protocol, post, refresh_protocols, standby_reads,
 };
 use proto::protocol;
 use rpc::{Call, Replier, Service};
@@ -46,6 +46,9 @@ impl Service for Protocols {
                 directories::service::call(&self.core, call, reply)
             }
             protocol::FORWARD if call.method == "post" => post::service::call(&self.core, call, reply),
+            protocol::FORWARD if call.method == "readPoint" => {
+                standby_reads::serve::call(&self.core, call, reply)
+            }
             protocol::FORWARD => forward::service::call(&self.core, call, reply),
             protocol::POOL => {
                 let shelf: Arc<dyn exchange::serve::Shelf> = self.core.clone();

@@ -10,6 +10,7 @@ use crate::{
     member::GroupMember,
     older_answers,
     outlook::Outlook,
+    partition::standby_reads::Numbers as StandbyReadNumbers,
     peers::{Identity, Peers},
     post,
     protocols::{self, Protocols},
@@ -381,6 +382,11 @@ impl MetaServer {
     /// Data servers that are alive.
     pub fn live_data_servers(&self) -> usize {
         self.core.partition.blocks.lock().servers(::blocks::ServerFilter::Live).len()
+    }
+
+    /// The reads that came here while this member did not lead.
+    pub fn standby_reads(&self) -> StandbyReadNumbers {
+        self.core.partition.standby_reads.numbers()
     }
 
     pub fn in_safe_mode(&self) -> bool {

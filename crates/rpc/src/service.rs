@@ -4,7 +4,7 @@ use crate::{
     RpcError,
     server::{Outbox, Paid},
 };
-use base::{CallOrigin, Caller, FsError, Moment};
+use base::{CallOrigin, Caller, FsError, Moment, ReadPoint};
 use bytes::{Bytes, BytesMut};
 use env::clock::{Clock, SystemClock};
 use measures::Measured;
@@ -52,6 +52,8 @@ pub struct Call {
     pub is_part: bool,
     /// How many groups have passed the call back because another one decides it.
     pub redirects: u16,
+    /// A member that does not lead answers this read, once it has everything up to this point. Only that member itself says so.
+    pub read_point: Option<ReadPoint>,
 }
 
 impl Call {
@@ -76,6 +78,7 @@ impl Call {
             is_forwarded: false,
             is_part: false,
             redirects: 0,
+            read_point: None,
         }
     }
 

@@ -22,6 +22,12 @@ pub enum Broken {
     AnswersNotNoted,
     /// The block map hears of a change that may cost replicas before its edit has committed.
     DeletionsDoNotWait,
+    /// A member that does not lead answers reads from its tree as it is, however far the active has told that the log had committed.
+    PointsNotWaitedFor,
+    /// A read point counts for reads that came after it was asked for.
+    PointsOfLaterReads,
+    /// The end of a log counts by its number, whatever epoch it is of: it may have been written by an active that was deposed.
+    PointsOfAnyEpoch,
 }
 
 /// The rules that a server keeps: all of them, but in tests.
@@ -52,7 +58,7 @@ impl Rules {
 #[cfg(feature = "broken")]
 impl Broken {
     /// All rules, in the order above.
-    pub const ALL: [Broken; 8] = [
+    pub const ALL: [Broken; 11] = [
         Self::InheritedTakenAsCommitted,
         Self::OwnTakenAsCommitted,
         Self::ProofOfAnyReign,
@@ -61,5 +67,8 @@ impl Broken {
         Self::RefusalsForgotten,
         Self::AnswersNotNoted,
         Self::DeletionsDoNotWait,
+        Self::PointsNotWaitedFor,
+        Self::PointsOfLaterReads,
+        Self::PointsOfAnyEpoch,
     ];
 }

@@ -16,6 +16,7 @@ use crate::{
     core::Core,
     doors::gate,
     partition::{Partition, turn::Turn},
+    standby_reads,
 };
 use base::{Epoch, FsResult};
 use namespace::{Context, Readable, Reply, Request, Sight};
@@ -57,7 +58,8 @@ pub fn asked<M: Message + Default + prost::Name, R: Readable>(
     Some((read, reply))
 }
 
-/// A read: answered by this very thread, unless it may have seen an edit that is not yet durable. `answer` shapes what the
+/// A read: answered by this very thread, unless it may have seen an edit that is not yet durable, or by a member that does not lead, if the read has its
+/// point. `answer` shapes what the
 /// look has found, while the tree is at hand.
 pub fn read<R: Readable, A: Answer>(
     core: &Arc<Core>,
@@ -66,11 +68,12 @@ pub fn read<R: Readable, A: Answer>(
     read: &R,
     answer: impl for<'t> FnOnce(&'t Tree, R::Seen<'t>) -> FsResult<A>,
 ) {
-    match begin(&core.partition) {
-        Some(epoch) => answer_since(core, epoch, call, reply, read.sight(), |tree, context| {
-            answer(tree, read.look(&tree.namespace, context)?)
-        }),
-        None => hand_over(core, call.clone(), reply),
+    let look = |tree: &Tree, context: &Context<'_>| answer(tree, read.look(&tree.namespace, context)?);
+    // With its point a read may be answered although this member has become the active meanwhile.
+    match (call.read_point, begin(&core.partition)) {
+        (Some(point), _) => standby_reads::answer(core, point, call, reply, read.sight(), look),
+        (None, Some(epoch)) => answer_since(core, epoch, call, reply, read.sight(), look),
+        (None, None) => hand_over(core, call.clone(), reply),
     }
 }
 

@@ -34,6 +34,8 @@ pub fn refuse(core: &Arc<Core>, call: Call, reply: Replier, error: &FsError) {
 }
 
 fn take(core: &Arc<Core>, call: Call, reply: Replier, fate: Fate) {
+    // Where it is answered then, it is answered anew.
+    let call = Call { read_point: None, ..call };
     let serving = core.clone();
     let serve = Box::new(move |call: Call, reply: Replier| (serving.answer)(&serving, call, reply));
     core.partition.forwarder.take(call, reply.unwatched(), fate, serve);

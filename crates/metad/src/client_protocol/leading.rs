@@ -33,6 +33,12 @@ fn reign(member: &GroupMember) -> Reign {
     Reign { holds_lease, answers, epoch: member.epoch() }
 }
 
+/// Whether the lease proves what was evaluated before this call, in this epoch: no other member can have been elected by then.
+pub fn is_proved(core: &Core, epoch: Epoch) -> bool {
+    let group = core.partition.leading.group.as_ref();
+    group.is_none_or(|group| group.settings.is_proved(Rules::default(), reign(&core.partition.member), epoch))
+}
+
 /// Sends an answer that has just been evaluated, now or as soon as it may go out. `epoch` is the one in which the
 /// evaluation began. `call` is asked for only if the answer has to wait. `proved` is called when the answer goes out.
 pub fn answer<A: Answer>(
@@ -43,14 +49,13 @@ pub fn answer<A: Answer>(
     answer: FsResult<A>,
     proved: impl FnOnce() + Send + 'static,
 ) {
-    let Some(group) = &core.partition.leading.group else {
-        proved();
-        return send(reply, answer);
+    let group = match &core.partition.leading.group {
+        Some(group) if !is_proved(core, epoch) => group,
+        _ => {
+            proved();
+            return send(reply, answer);
+        }
     };
-    if group.settings.is_proved(Rules::default(), reign(&core.partition.member), epoch) {
-        proved();
-        return send(reply, answer);
-    }
     core.partition.leading.waits.fetch_add(1, Ordering::Relaxed);
     let call = call();
     let bytes = waiting_bytes(&call, &answer);

@@ -40,13 +40,14 @@ mod turns;
 mod walks;
 mod xattrs;
 
-pub use answers::{Answer, Encoded};
+pub use answers::{Answer, Encoded, send};
 pub use calls::{decode, hand_over, refuse_in_safe_mode};
 pub use erasure_coding::policy_proto;
+pub use leading::is_proved;
 pub use service::{ha_state, require_superuser};
 pub use walks::run as run_walks;
 
-use crate::{audit::lines, core::Core};
+use crate::{audit::lines, core::Core, standby_reads};
 use proto::methods::{self, Kind};
 use rpc::{Call, Replier, RpcError};
 use serving::admission::{CallKind, Lead, Way};
@@ -66,8 +67,12 @@ fn kind_of(method: &str) -> CallKind {
 pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     if !core.partition.member.is_serving() {
         let lead = if core.partition.member.is_reading() { Lead::Reading } else { Lead::None };
-        match Way::of(kind_of(call.method), lead) {
+        let kind = kind_of(call.method);
+        match Way::of(kind, lead) {
             Way::Here => {}
+            // It has waited for its read point.
+            Way::Elsewhere if call.read_point.is_some() => {}
+            Way::Elsewhere if kind == CallKind::Look => return standby_reads::take(core, call, reply),
             Way::Elsewhere => return hand_over(core, call, reply),
             Way::Nowhere => return reply.fs_error(&core.partition.group_facts().too_few()),
         }

@@ -31,12 +31,16 @@ impl Put for Places<'_> {
         let is_complete = |last: &FileBlock| {
             last.committed && map.facts(last.block.id).is_none_or(|facts| facts.state == BlockState::Complete)
         };
+        let is_last_complete = blocks.is_past || blocks.last.as_ref().is_none_or(is_complete);
+        if !is_last_complete && !blocks.under_construction {
+            foreign.note_lack();
+        }
         LocatedBlocks {
             length: blocks.length,
             blocks: blocks.blocks.iter().copied().map(place),
             under_construction: blocks.under_construction,
             last: blocks.last.map(place),
-            is_last_complete: blocks.is_past || blocks.last.as_ref().is_none_or(is_complete),
+            is_last_complete,
         }
         .put(out);
     }
@@ -63,6 +67,9 @@ impl Put for Place<'_> {
         }
         let chance = self.partition.env.random.next_u64();
         let located = self.map.locations(block.id, Reader { host: Some(self.host) }, chance, self.now);
+        if located.as_ref().is_none_or(|located| located.corrupt || located.locations.is_empty()) {
+            self.foreign.note_lack();
+        }
         wire::found(&self.partition.cluster.block_pool, block, offset, located.as_ref()).put(out);
     }
 }

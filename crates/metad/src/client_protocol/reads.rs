@@ -12,6 +12,7 @@ use crate::{
     audit::lines,
     core::Core,
     post::places::{Foreign, Located},
+    standby_reads,
 };
 use namespace::{
     FileStatus, Namespace,
@@ -58,7 +59,7 @@ pub fn get_located_file_info(core: &Arc<Core>, call: Call, reply: Replier) {
                 foreign: &foreign,
             }),
         })));
-        Ok(Located::new(core, call.method, &host, foreign, answer))
+        Located::new(core, &call, &host, foreign, answer)
     });
 }
 
@@ -83,7 +84,7 @@ pub fn get_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             remaining: page.remaining,
         })));
         let host = host.as_deref().unwrap_or_default();
-        let located = Located::new(core, call.method, host, foreign, answer);
+        let located = Located::new(core, &call, host, foreign, answer)?;
         Ok(located.of_listings([page.and_then(|page| page.snapshot)]))
     });
 }
@@ -114,7 +115,7 @@ pub fn get_batched_listing(core: &Arc<Core>, call: Call, reply: Replier) {
             partial.listing.as_ref().ok().and_then(|page| page.snapshot)
         };
         let host = host.as_deref().unwrap_or_default();
-        let located = Located::new(core, call.method, host, foreign, answer);
+        let located = Located::new(core, &call, host, foreign, answer)?;
         Ok(located.of_listings(found.listings.iter().map(listed)))
     });
 }
@@ -155,14 +156,18 @@ pub fn get_block_locations(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((read, reply)) = asked(core, &call, reply, read) else { return };
     let host = host(&call);
     calls::read(core, &call, reply, &read, |_, blocks| {
-        calls::refuse_unknown_places(&core.partition, &read.path, &blocks.blocks)?;
-        if blocks.wants_access_time {
-            files::note_access(&core.partition, blocks.inode);
+        if call.read_point.is_none() {
+            calls::refuse_unknown_places(&core.partition, &read.path, &blocks.blocks)?;
+            if blocks.wants_access_time {
+                files::note_access(&core.partition, blocks.inode);
+            }
+        } else if blocks.wants_access_time {
+            return Err(standby_reads::only_the_active());
         }
         let foreign = Foreign::default();
         let partition = &core.partition;
         let answer = Encoded::of(Only(Some(Places { partition, blocks, host: &host, foreign: &foreign })));
-        Ok(Located::new(core, call.method, &host, foreign, answer))
+        Located::new(core, &call, &host, foreign, answer)
     });
 }
 

@@ -1,7 +1,7 @@
 //! Questions about the service itself.
 
 use super::calls::{self, decode};
-use crate::{core::Core, datanodes::wire, partition::Partition};
+use crate::{core::Core, datanodes::wire, partition::Partition, standby_reads};
 use ::blocks::{DataServer, ServerFilter};
 use base::FsResult;
 use group::Role;
@@ -151,7 +151,14 @@ pub fn msync(core: &Arc<Core>, call: Call, reply: Replier) {
 
 pub fn get_ha_service_state(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some((_, reply)) = decode::<p::HaServiceStateRequestProto>(&call, reply) else { return };
-    reply.ok(&p::HaServiceStateResponseProto { state: ha_state(&core.partition) as i32 });
+    let state = match ha_state(&core.partition) {
+        // Clients that send their reads to observers send them here. Tools ask by another protocol, and are told what the member is to its group.
+        HaServiceStateProto::Standby if standby_reads::are_answered(&core.partition) => {
+            HaServiceStateProto::Observer
+        }
+        state => state,
+    };
+    reply.ok(&p::HaServiceStateResponseProto { state: state as i32 });
 }
 
 /// Lists the slow data servers. Any user may ask, as in HDFS.

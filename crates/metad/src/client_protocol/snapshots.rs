@@ -105,7 +105,7 @@ pub fn get_snapshottable_dir_listing(core: &Arc<Core>, call: Call, reply: Replie
                 parent: directory.parent.as_bytes(),
             }))
         });
-        Ok(Located::new(core, call.method, "", foreign, Encoded::of(Only(list))))
+        Located::new(core, &call, "", foreign, Encoded::of(Only(list)))
     });
 }
 

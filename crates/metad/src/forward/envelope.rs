@@ -198,6 +198,7 @@ pub fn open(
         is_forwarded: true,
         is_part: request.is_part.unwrap_or(false),
         redirects: 0,
+        read_point: None,
     };
     Ok(Opened { user: request.user, real_user: request.real_user, call })
 }

@@ -6,8 +6,9 @@ use super::{
     links::Links,
 };
 use crate::member::Standing;
-use base::{FsError, GroupId, Level, MemberId};
+use base::{ClientId, FsError, GroupId, Level, MemberId};
 use measures::{Figures, Times};
+use prost::{Message, Name};
 use proto::clover::forward::{ForwardRequestProto, ForwardResponseProto};
 use rpc::{Call, CallError, Client, Replier, RpcError};
 use std::{
@@ -133,6 +134,9 @@ const BEGUN: &str = "begun";
 /// Its text where another group answers, in front of that group's number.
 const OF_GROUP: &str = "group ";
 
+/// Why a group of one asks nobody.
+const ALONE: &str = "this group has one member";
+
 /// The memory that a call costs beside its request, in bytes.
 const CALL_BYTES: u64 = 512;
 /// How soon a member is asked again that was not ready, at first and at most.
@@ -195,15 +199,7 @@ impl Forwarder {
         let cost = call.request.len() as u64 + CALL_BYTES;
         match inner.parts.hold.enter(&inner.parts.limits, cost) {
             Some(ticket) => {
-                let (inner, mut closing) = (inner.clone(), inner.closing.subscribe());
-                let runtime = inner.parts.runtime.clone();
-                drop(runtime.spawn(async move {
-                    tokio::select! {
-                        biased;
-                        _ = closing.wait_for(|closing| *closing) => {}
-                        () = inner.carry(call, reply, fate, serve, ticket) => {}
-                    }
-                }));
+                self.spawn(inner.clone().carry(call, reply, fate, serve, ticket));
             }
             None => {
                 inner.counts.refused.fetch_add(1, Ordering::Relaxed);
@@ -215,18 +211,32 @@ impl Forwarder {
 
     /// Asks the active once, where another member is one. `Err` says why there is no answer.
     pub async fn ask_active(&self, call: &Call, patience: Duration) -> Result<ForwardResponseProto, String> {
-        let inner = self.inner.as_ref().ok_or("this group has one member")?;
-        let (member, address) = (inner.parts.locate)().ok_or("no active is known")?;
-        if member == inner.parts.me {
-            return Err("no other member leads".into());
-        }
+        let inner = self.inner.as_ref().ok_or(ALONE)?;
         let seal = inner.parts.seal.as_ref().ok_or("this cluster has no secret")?;
-        let asked = inner.links.to(inner.parts.me, member, &address, call.origin.client_id);
-        let request = inner.close(seal, call);
-        let answer = tokio::time::timeout(patience, asked.call("forward", &request)).await;
-        answer
-            .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
-            .map_err(|error| format!("member {member} at {address}: {error}"))
+        inner.ask("forward", &inner.close(seal, call), call.origin.client_id, patience).await
+    }
+
+    /// Asks the active a question of this server's own, as [`Forwarder::ask_active`] does.
+    pub async fn ask<Q, A>(&self, method: &str, question: &Q, patience: Duration) -> Result<A, String>
+    where
+        Q: Message + Sync,
+        A: Message + Default + Name,
+    {
+        let inner = self.inner.as_ref().ok_or(ALONE)?;
+        inner.ask(method, question, ClientId::default(), patience).await
+    }
+
+    /// Does this until it is done, or this server is on its way out.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let Some(inner) = &self.inner else { return };
+        let mut closing = inner.closing.subscribe();
+        drop(inner.parts.runtime.spawn(async move {
+            tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => {}
+                () = work => {}
+            }
+        }));
     }
 
     /// How long the calls were away that another member has answered, waiting for an active included.
@@ -285,6 +295,29 @@ enum Sent {
 }
 
 impl Inner {
+    /// `client`: whose call the question is about, if it is about one.
+    async fn ask<Q, A>(
+        &self,
+        method: &str,
+        question: &Q,
+        client: ClientId,
+        patience: Duration,
+    ) -> Result<A, String>
+    where
+        Q: Message + Sync,
+        A: Message + Default + Name,
+    {
+        let (member, address) = (self.parts.locate)().ok_or("no active is known")?;
+        if member == self.parts.me {
+            return Err("no other member leads".into());
+        }
+        let asked = self.links.to(self.parts.me, member, &address, client);
+        let answer = tokio::time::timeout(patience, asked.call(method, question)).await;
+        answer
+            .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
+            .map_err(|error| format!("member {member} at {address}: {error}"))
+    }
+
     fn close(&self, seal: &Seal, call: &Call) -> ForwardRequestProto {
         envelope::close(seal, &self.parts.scope, self.parts.me, call, (self.parts.level)())
     }

@@ -426,6 +426,7 @@ fn sample() -> Call {
         is_forwarded: false,
         is_part: false,
         redirects: 0,
+        read_point: None,
     }
 }
 

@@ -66,6 +66,7 @@ pub fn follow(partition: &Partition, followed: Followed) {
         }
     }
     apply_ahead(partition, &followed.ahead);
+    partition.standby_reads.applied.notify_waiters();
     if let Some(sn) = followed.committed {
         partition.member.committed(sn);
     }

@@ -16,6 +16,7 @@ pub mod leading;
 pub mod parked;
 pub mod queue;
 pub mod server_orders;
+pub mod standby_reads;
 pub mod tree_lock;
 pub mod turn;
 pub mod upgrade;
@@ -53,6 +54,7 @@ use serving::{
     RecentEvents, Refusals, Rules, Tree,
     admission::{GroupFacts, Standing},
 };
+use standby_reads::StandbyReads;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -84,6 +86,8 @@ pub struct Partition {
     pub recipient: Option<Recipient>,
     /// Answers that wait for the lease.
     pub leading: Leading,
+    /// Reads that are answered here while this member does not lead.
+    pub standby_reads: StandbyReads,
     /// The conditions that keep this member from serving although nothing has failed.
     pub condition: Condition,
     /// The level of the group, as far as the rest of this server was told of it.
@@ -165,6 +169,10 @@ impl Partition {
             Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
             None => Leading::default(),
         };
+        let standby_reads = match config.group.standby_reads && !forwarder.is_alone() {
+            true => StandbyReads::new(),
+            false => StandbyReads::default(),
+        };
         Self {
             env,
             config,
@@ -179,6 +187,7 @@ impl Partition {
             forwarder,
             recipient,
             leading,
+            standby_reads,
             condition: Condition::default(),
             upgrade: Upgrade::new(began),
             chronicle,

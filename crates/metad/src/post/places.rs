@@ -8,17 +8,18 @@ use crate::{
     client_protocol::{Answer, Encoded},
     core::Core,
     partition::Partition,
+    standby_reads,
 };
-use base::{BlockId, FsError, GroupId, InodeId};
+use base::{BlockId, FsError, FsResult, GroupId, InodeId};
 use namespace::{Namespace, SnapshotId};
 use prost::Message;
 use proto::{
     clover::forward::{DirectoryFactsProto, PostResponseProto},
     hdfs as p,
 };
-use rpc::Replier;
+use rpc::{Call, Replier};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
@@ -36,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Foreign {
     blocks: RefCell<BTreeMap<GroupId, BTreeSet<BlockId>>>,
     directories: RefCell<Directories>,
+    /// This member lacks something about a block of its group that the active may know.
+    is_lacking: Cell<bool>,
 }
 
 /// Directories of other homes, as they are, or as a snapshot has them.
@@ -48,6 +51,11 @@ impl Foreign {
         let pool = partition.cluster.pool_of(group)?;
         self.blocks.borrow_mut().entry(group).or_default().insert(block);
         Some(pool)
+    }
+
+    /// Notes that this member knows no sound place of a block of its group, or has not heard that the block is complete.
+    pub fn note_lack(&self) {
+        self.is_lacking.set(true);
     }
 
     /// Notes a listed directory if another group has its files. `at`: the snapshot in which it is listed.
@@ -81,7 +89,14 @@ struct Lacks {
 
 impl Located {
     /// `host`: of the caller.
-    pub fn new(core: &Core, method: &'static str, host: &str, foreign: Foreign, answer: Encoded) -> Self {
+    ///
+    /// # Errors
+    /// This member does not lead, and lacks something about a block that the active may know.
+    pub fn new(core: &Core, call: &Call, host: &str, foreign: Foreign, answer: Encoded) -> FsResult<Self> {
+        if call.read_point.is_some() && foreign.is_lacking.get() {
+            return Err(standby_reads::only_the_active());
+        }
+        let method = call.method;
         let (blocks, directories) = (foreign.blocks.into_inner(), foreign.directories.into_inner());
         let is_whole = blocks.is_empty() && directories.is_empty();
         let lacks = core.ways.as_ref().zip(core.partition.forwarder.runtime()).filter(|_| !is_whole);
@@ -89,7 +104,7 @@ impl Located {
             let (host, ways, runtime) = (host.to_owned(), ways.clone(), runtime.clone());
             Box::new(Lacks { method, blocks, directories, listings: Vec::new(), host, ways, runtime })
         });
-        Self { answer, lacks }
+        Ok(Self { answer, lacks })
     }
 
     /// Says in which snapshot each of the answer's listings is.

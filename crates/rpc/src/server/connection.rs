@@ -527,6 +527,7 @@ impl Connection {
             is_forwarded: false,
             is_part: false,
             redirects: 0,
+            read_point: None,
         };
         let (instant, moment) = self.began;
         let passed_ns = self.heard.saturating_duration_since(instant).as_nanos() as u64;

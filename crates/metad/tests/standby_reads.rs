@@ -1,0 +1,196 @@
+//! Reads at members that do not lead: answered there, and never older than what was acknowledged.
+
+mod cluster;
+
+use cluster::{
+    Cluster, Plan, exists,
+    files::{
+        DataServer, HOLDER, add_block_request, complete_request, create_request, files, finished, located,
+        replica,
+    },
+    refused, try_mkdirs, until,
+};
+use proto::{
+    clover::forward::{ReadPointRequestProto, ReadPointResponseProto},
+    common::HaServiceStateProto,
+    exception, hdfs as p, protocol,
+};
+
+fn standbys(cluster: &Cluster, active: u32) -> Vec<u32> {
+    cluster.running().into_iter().filter(|member| *member != active).collect()
+}
+
+/// Reads that a member has answered itself, without leading.
+fn answered(cluster: &Cluster, member: u32) -> u64 {
+    cluster.server(member).standby_reads().answered
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_acknowledged_is_seen_at_every_standby_at_once() {
+    let (cluster, active) = Cluster::in_sync(3).await;
+    let standbys = standbys(&cluster, active);
+    let (writer, readers) = (cluster.client(active), [standbys[0], standbys[1]].map(|it| cluster.client(it)));
+    for round in 0..100 {
+        let path = format!("/round-{round}");
+        assert!(try_mkdirs(&writer, &path).await.unwrap());
+        for reader in &readers {
+            assert!(exists(reader, &path).await.unwrap(), "{path} was acknowledged");
+        }
+        let delete = p::DeleteRequestProto { src: path.clone(), recursive: true };
+        let deleted: p::DeleteResponseProto = writer.call("delete", &delete).await.unwrap();
+        assert!(deleted.result);
+        for reader in &readers {
+            assert!(!exists(reader, &path).await.unwrap(), "that {path} is gone was acknowledged");
+        }
+    }
+    for standby in standbys {
+        let numbers = cluster.server(standby).standby_reads();
+        assert!(numbers.answered > 150, "nearly all were answered there: {numbers:?}");
+    }
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn reads_that_come_together_share_a_question() {
+    const READS: u64 = 2_000;
+    let (cluster, active) = Cluster::in_sync(2).await;
+    cluster.mkdirs(active, "/there").await;
+    let standby = standbys(&cluster, active)[0];
+    let client = cluster.client(standby);
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..READS {
+        let client = client.clone();
+        reads.spawn(async move { exists(&client, "/there").await });
+    }
+    for found in reads.join_all().await {
+        assert!(found.unwrap());
+    }
+    let numbers = cluster.server(standby).standby_reads();
+    assert_eq!(numbers.answered + numbers.handed_on, READS, "{numbers:?}");
+    assert!(numbers.answered > READS / 2 && numbers.questions < READS / 2, "{numbers:?}");
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_standby_that_the_log_does_not_reach_hands_its_reads_to_the_active() {
+    let (cluster, active) = Cluster::in_sync(3).await;
+    let standby = standbys(&cluster, active)[0];
+    assert!(!exists(&cluster.client(standby), "/new").await.unwrap());
+    // Members' ports are cut. The RPC port of the active can still be reached.
+    cluster.cables.pull(standby);
+    cluster.wait_in_sync(active, 2).await;
+    cluster.mkdirs(active, "/new").await;
+    let before = answered(&cluster, standby);
+    assert!(exists(&cluster.client(standby), "/new").await.unwrap(), "the active answers");
+    assert_eq!(answered(&cluster, standby), before, "its own tree is older");
+    cluster.cables.plug_in(standby);
+    cluster.wait_in_sync(active, 3).await;
+    until("it answers again", async || {
+        assert!(exists(&cluster.client(standby), "/new").await.unwrap());
+        answered(&cluster, standby) > before
+    })
+    .await;
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn reads_go_on_while_members_take_over() {
+    let (mut cluster, first) = Cluster::in_sync(3).await;
+    cluster.mkdirs(first, "/before").await;
+    let last = standbys(&cluster, first)[1];
+    let client = cluster.client(last);
+    assert!(exists(&client, "/before").await.unwrap());
+    cluster.kill(first).await;
+    // It is held until another member leads, and then answered.
+    assert!(exists(&client, "/before").await.unwrap());
+    let second = cluster.wait_for_active(&[first]).await;
+    cluster.mkdirs(second, "/after").await;
+    assert!(exists(&client, "/after").await.unwrap());
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn places_are_told_once_the_data_server_has_told_the_standby() {
+    let (cluster, active) = Cluster::in_sync(2).await;
+    let standby = standbys(&cluster, active)[0];
+    let server = DataServer::register(&cluster, 2).await;
+    let writer = files(&cluster, active);
+    finished(&cluster, &server, &writer, "/known", 10).await;
+    let before = answered(&cluster, standby);
+    let reader = files(&cluster, standby);
+    assert_eq!(located(&reader, "/known").await.blocks[0].locs.len(), 1);
+    assert_eq!(answered(&cluster, standby), before + 1);
+
+    // Of this one only the active hears.
+    let create = create_request("/half-known", HOLDER);
+    let _: p::CreateResponseProto = writer.call("create", &create).await.unwrap();
+    let add = add_block_request("/half-known", HOLDER);
+    let added: p::AddBlockResponseProto = writer.call("addBlock", &add).await.unwrap();
+    server.received(&cluster, &[active], replica(&added.block.b)).await;
+    let complete = complete_request("/half-known", HOLDER, &added.block.b);
+    let closed: p::CompleteResponseProto = writer.call("complete", &complete).await.unwrap();
+    assert!(closed.result);
+    let told = located(&reader, "/half-known").await;
+    assert_eq!(
+        (told.blocks[0].locs.len(), told.is_last_block_complete),
+        (1, true),
+        "the active knows the place"
+    );
+    assert_eq!(answered(&cluster, standby), before + 1, "and has answered");
+    cluster.end().await;
+}
+
+async fn state(cluster: &Cluster, member: u32) -> HaServiceStateProto {
+    let told: p::HaServiceStateResponseProto =
+        cluster.client(member).call("getHAServiceState", &p::HaServiceStateRequestProto {}).await.unwrap();
+    told.state()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_member_that_answers_reads_says_that_it_is_an_observer() {
+    let (cluster, active) = Cluster::in_sync(2).await;
+    let standby = standbys(&cluster, active)[0];
+    until("it is one", async || state(&cluster, standby).await == HaServiceStateProto::Observer).await;
+    assert_eq!(state(&cluster, active).await, HaServiceStateProto::Active);
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn reads_are_handed_on_where_the_setting_says_so() {
+    let plan = Plan::group(2).adjusted(|_, config| config.group.standby_reads = false);
+    let (cluster, active) = plan.in_sync().await;
+    cluster.mkdirs(active, "/there").await;
+    let standby = standbys(&cluster, active)[0];
+    assert!(exists(&cluster.client(standby), "/there").await.unwrap());
+    let numbers = cluster.server(standby).standby_reads();
+    assert_eq!((numbers.answered, numbers.questions), (0, 0));
+    assert_eq!(state(&cluster, standby).await, HaServiceStateProto::Standby);
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nobody_is_told_a_point_who_does_not_know_the_secret() {
+    let (cluster, active) = Cluster::in_sync(2).await;
+    let stranger = cluster.client_as(active, protocol::FORWARD, "stranger");
+    let forged = ReadPointRequestProto {
+        scope: cluster.server(active).cluster().scope(),
+        member: 2,
+        mac: vec![7; 32].into(),
+    };
+    let answer: Result<ReadPointResponseProto, _> = stranger.call("readPoint", &forged).await;
+    let message = refused(answer, exception::ACCESS_CONTROL);
+    assert!(message.contains("not from a member"), "{message}");
+    cluster.end().await;
+}
+
+/// A point is proved by the lease: a member that cannot hold one tells none, and the coordinator is asked about each read where it is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn where_reads_are_confirmed_by_the_coordinator_the_active_answers_them() {
+    let plan = Plan::group(2).adjusted(|_, config| config.group.confirm_reads = true);
+    let (cluster, active) = plan.in_sync().await;
+    cluster.mkdirs(active, "/there").await;
+    let standby = standbys(&cluster, active)[0];
+    assert!(exists(&cluster.client(standby), "/there").await.unwrap());
+    assert_eq!(answered(&cluster, standby), 0);
+    cluster.end().await;
+}
