@@ -10,6 +10,8 @@ use crate::truth::Broken;
 
 /// After so long without an answer a client asks another member.
 const PATIENCE_MS: u64 = 1_500;
+/// So many reads go to any member, and not to the one that the client has found to lead.
+const READS_ELSEWHERE_PERCENT: u64 = 50;
 /// A writer whose file cannot be closed gives up after so many tries.
 const TRIES_MAX: u32 = 60;
 
@@ -36,12 +38,19 @@ impl World {
     }
 
     fn send_call(&mut self, client: usize) {
-        let seat = self.clients[client].favourite;
+        let favourite = self.clients[client].favourite;
         let Some(current) = &mut self.clients[client].current else { return };
         current.tries += 1;
         current.repeats = 0;
         let (key, request, tries) = (current.key, current.request.clone(), current.tries);
         let copy = CallCopy { key, retry_count: tries - 1, repeats: 0 };
+        let goes_elsewhere = self.standbys_read
+            && matches!(request, Request::Read(_))
+            && self.dice.chance(READS_ELSEWHERE_PERCENT);
+        let seat = match goes_elsewhere {
+            true => self.dice.below(self.servers.len() as u64) as usize,
+            false => favourite,
+        };
         if self.servers[seat].is_running {
             self.holding.note_call(key, &request);
             let what = Arrival::Call { copy, request };

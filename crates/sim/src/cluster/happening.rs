@@ -4,14 +4,15 @@ use super::server::{Image, Waiting};
 use super::{
     client::{CallCopy, CallKey},
     data::words::{self, Event, Rest},
+    read_points::{StandbyRead, ToldPoint},
     request::{Answer, Request},
     threads::Thread,
 };
-use base::{Epoch, GroupView, LogPoint, MemberId, MemberLife, Sn};
+use base::{Epoch, GroupView, LogPoint, MemberId, MemberLife, ReadPoint, Sn};
 use bytes::Bytes;
 use group::{ChangeFailed, ChangeName, Message, Order, Proposal, ReadLog, ViewChange};
 use journal::Checkpoint;
-use serving::Question;
+use serving::{PointQuestion, Question};
 
 /// Seats are counted from 0; member 1 sits on seat 0.
 #[derive(Clone, Debug)]
@@ -154,6 +155,27 @@ pub enum Arrival {
     },
     /// The thread that has evaluated an answer goes on.
     AnswerGoesOn(Waiting),
+    /// Another member asks how far the log has committed: its seat, and the life of its process.
+    PointAsked {
+        by: (usize, u64),
+        question: PointQuestion,
+    },
+    /// The thread that has looked how far the log has committed goes on.
+    PointGoesOn {
+        by: (usize, u64),
+        question: PointQuestion,
+        point: ReadPoint,
+    },
+    /// What was told about it; `None`: nothing, or nothing in time.
+    Point {
+        question: PointQuestion,
+        told: Option<ToldPoint>,
+    },
+    /// A read waits for the entries up to its point.
+    ReadWaits {
+        read: StandbyRead,
+        told: ToldPoint,
+    },
     Order(Order),
     Image(ImageArrived),
     /// The file of another member's image, for a store that is a journal.

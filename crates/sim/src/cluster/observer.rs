@@ -24,6 +24,8 @@ pub struct Observer {
     pub certain: u64,
     /// Reads that were held against what had committed.
     pub judged: u64,
+    /// Reads that members answered which did not lead.
+    pub by_standbys: u64,
     /// The processes that have told clients that their calls have changed nothing.
     pub refused: BTreeMap<CallKey, MemberLife>,
     /// The level of the group.

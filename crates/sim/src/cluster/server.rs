@@ -5,6 +5,7 @@ use super::{
     clock::Clock,
     data::{room::server_of, side::BlockSide},
     happening::Kind,
+    read_points::StandbyRead,
     request::{Answer, Outcome, Request},
     threads::Hang,
 };
@@ -23,7 +24,7 @@ use namespace::{
     BlockFacts, Edit, Namespace, Reply, RetryLookup, Step, given_facts::GivenFacts, ops::complete,
 };
 use serving::{
-    Basis, CommitQueue, Decision, Known, ProofSettings, Refusals, Reign, Rules, Said, Tree, Unproved,
+    Basis, CommitQueue, Decision, Known, Points, ProofSettings, Refusals, Reign, Rules, Said, Tree, Unproved,
 };
 use std::collections::BTreeMap;
 
@@ -47,6 +48,8 @@ pub struct Answers {
     pub commit: CommitQueue<Waiting>,
     pub unproved: Unproved<Waiting>,
     pub refusals: Refusals,
+    /// Reads that came while the server did not lead.
+    pub points: Points<StandbyRead>,
     /// When the answers that wait for a proof are looked at next.
     pub look_at: Option<u64>,
 }
@@ -57,6 +60,7 @@ impl Answers {
             commit: CommitQueue::new(committed),
             unproved: Unproved::new(settings, rules),
             refusals: Refusals::new(rules),
+            points: Points::new(rules),
             look_at: None,
         }
     }

@@ -36,6 +36,10 @@ impl World {
             }
             return self.read(seat, copy, request, epoch);
         }
+        if matches!(request, Request::Read(_)) && self.standbys_read {
+            self.wait_for_point(seat, copy, request.clone());
+            return Ok(());
+        }
         // A member that leads with too few in sync takes no changes.
         if !server.is_serving() {
             self.pass_on(seat, copy, false);
@@ -159,11 +163,11 @@ impl World {
     }
 
     /// A thread is not given the processor for a while.
-    fn stalls(&mut self) -> bool {
+    pub(super) fn stalls(&mut self) -> bool {
         self.stalls_percent > 0 && self.dice.chance(self.stalls_percent)
     }
 
-    fn goes_on_later(&mut self, seat: usize, what: Arrival) {
+    pub(super) fn goes_on_later(&mut self, seat: usize, what: Arrival) {
         let (life, after_ms) = (self.servers[seat].life, self.dice.below(STALL_MS_MAX));
         self.after_ms(after_ms, Happening::Arrival { seat, life, what });
     }

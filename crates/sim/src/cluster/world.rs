@@ -56,6 +56,8 @@ pub struct Shape {
     pub rots: bool,
     /// Members hold the calls that they cannot answer, and hand them to the member that serves.
     pub holds_calls: bool,
+    /// Members that do not lead answer reads.
+    pub standbys_read: bool,
     /// The level of the group.
     pub level: Level,
     /// Data servers, which keep the blocks of files; none: files are empty.
@@ -85,6 +87,7 @@ impl Default for Shape {
             disks_lie: false,
             rots: false,
             holds_calls: false,
+            standbys_read: true,
             level: Level::NEWEST,
             data_servers: 0,
             breaks_data: None,
@@ -107,6 +110,7 @@ pub struct World {
     pub(super) think_ms: u64,
     pub(super) readers: usize,
     pub(super) stalls_percent: u64,
+    pub(super) standbys_read: bool,
     pub(super) plays_journals: bool,
     pub(super) ends_are_told_percent: u64,
     pub(super) rots: bool,
@@ -184,6 +188,7 @@ impl World {
             lock: None,
             hearing: Hearing::default(),
             holding: Holding::new(shape.holds_calls),
+            standbys_read: shape.standbys_read,
             data: None,
             dice,
         };
@@ -464,6 +469,16 @@ impl World {
             Arrival::LookAtAnswers => self.look_at_answers(seat),
             Arrival::ReadGoesOn { copy, request, epoch } => self.read(seat, copy, &request, epoch),
             Arrival::AnswerGoesOn(waiting) => self.prove_now(seat, waiting),
+            Arrival::PointAsked { by, question } => {
+                self.point_asked(seat, by, question);
+                Ok(())
+            }
+            Arrival::PointGoesOn { by, question, point } => {
+                self.prove_point(seat, by, question, point);
+                Ok(())
+            }
+            Arrival::Point { question, told } => self.point_told(seat, question, told),
+            Arrival::ReadWaits { read, told } => self.read_behind(seat, read, Some(told)),
             Arrival::Fetched { checkpoint, file } => {
                 self.install_stored(seat, &checkpoint, &file);
                 Ok(())

@@ -194,6 +194,8 @@ pub struct Outcome {
     pub certain: u64,
     /// Reads held against what had committed.
     pub judged: u64,
+    /// Reads answered by members that did not lead.
+    pub by_standbys: u64,
     /// Reads that were old because a clock stood.
     pub stale: u64,
     /// Unclean elections, and the committed entries that they gave up.
@@ -242,6 +244,7 @@ pub fn run_with(story: &Story, seed: u64, change: impl FnOnce(&mut Shape)) -> Re
                 writes: observer.writes_answered,
                 certain: observer.certain,
                 judged: observer.judged,
+                by_standbys: observer.by_standbys,
                 stale: observer.stale,
                 unclean: observer.unclean,
                 given_up: observer.lost_points.len() as u64,
