@@ -32,6 +32,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   clover bench meta --target hdfs://HOST:PORT --op create,stat          a server that runs, Clover's or Hadoop's
   clover bench meta --members 1,2,3 --op create --rounds 3              what a standby costs
+  clover bench meta --members 1,4 --op stat --reads-at all              what standbys bring to reads
   clover bench meta --groups 1,3 --members 1,2 --rounds 3 --connections 12 --in-flight 8
                                                                         what several groups cost and bring
   clover bench meta --groups 1,2,3,6 --members 1,2,4 --hadoop target/clients/contract-3.5.0 --svg rates.svg
@@ -107,6 +108,11 @@ pub enum Op {
 impl Op {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether a member that does not lead may answer it.
+    fn is_read(self) -> bool {
+        matches!(self, Op::Open | Op::Stat | Op::List)
     }
 
     /// Whether a server answers operation `index` only with that it was done, or that it was not.
@@ -201,6 +207,8 @@ fn difference(before: Option<Duration>, after: Option<Duration>) -> Option<Durat
 /// A server and how to speak to it.
 pub struct Session {
     address: SocketAddr,
+    /// The servers that connections go to in turn; none: all go to that address.
+    further: Vec<SocketAddr>,
     user: String,
     connections: u32,
     in_flight: u32,
@@ -222,9 +230,22 @@ impl Session {
         Ok(Self::of(address, &user, args.connections, args.in_flight))
     }
 
+    /// The same to several servers, with as many connections to each.
+    pub fn to(&self, addresses: Vec<SocketAddr>) -> Session {
+        Session { further: addresses, user: self.user.clone(), ..*self }
+    }
+
+    /// The server that this connection is to.
+    fn address_of(&self, connection: u32) -> SocketAddr {
+        match self.further.len() {
+            0 => self.address,
+            count => self.further[connection as usize % count],
+        }
+    }
+
     /// A session of `connections` that have up to `in_flight` calls each under way.
     pub fn of(address: SocketAddr, user: &str, connections: u32, in_flight: u32) -> Session {
-        Session { address, user: user.to_owned(), connections, in_flight }
+        Session { address, further: Vec::new(), user: user.to_owned(), connections, in_flight }
     }
 
     /// Runs the operations of a range, each once, over all connections.
@@ -232,7 +253,7 @@ impl Session {
         let next = Arc::new(AtomicU64::new(range.start));
         let mut lanes = tokio::task::JoinSet::new();
         for number in 0..self.connections {
-            let (address, user, in_flight) = (self.address, self.user.clone(), self.in_flight);
+            let (address, user, in_flight) = (self.address_of(number), self.user.clone(), self.in_flight);
             let (work, next) = (Arc::clone(work), Arc::clone(&next));
             lanes.spawn(async move {
                 lane::Lane::open(address, &user, number, in_flight, work).await?.run(&next, range.end).await
@@ -257,7 +278,7 @@ impl Session {
         let start = Instant::now();
         let mut lanes = tokio::task::JoinSet::new();
         for number in 0..self.connections {
-            let (address, user, in_flight) = (self.address, self.user.clone(), self.in_flight);
+            let (address, user, in_flight) = (self.address_of(number), self.user.clone(), self.in_flight);
             let (work, next) = (Arc::clone(work), Arc::clone(&next));
             let pace = rate.map(|rate| lane::Pace {
                 start: start + Duration::from_secs_f64(f64::from(number) / rate),

@@ -11,6 +11,7 @@ use crate::{
     rounds,
 };
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::{
     path::{Path, PathBuf},
@@ -35,6 +36,9 @@ pub struct GroupArgs {
     #[arg(long, default_value_t = 5, value_name = "SECONDS", requires = "members",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
+    /// Which members the calls of open, stat and list go to.
+    #[arg(long, value_enum, default_value_t = ReadsAt::Active, requires = "members")]
+    reads_at: ReadsAt,
     /// Operations a second to offer to each group, instead of half of what the slowest can take.
     #[arg(long, value_name = "COUNT", requires = "members")]
     pub offered: Option<u64>,
@@ -44,6 +48,15 @@ pub struct GroupArgs {
     /// The program that the servers run, instead of the `clover` beside this one.
     #[arg(long, value_name = "FILE", requires = "members")]
     server: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReadsAt {
+    Active,
+    /// In turn; the active, where there are none.
+    Standbys,
+    /// The active and the standbys, in turn.
+    All,
 }
 
 impl GroupArgs {
@@ -63,6 +76,8 @@ impl GroupArgs {
 struct Subject {
     group: Group,
     session: Session,
+    /// For reads.
+    reading: Session,
     active: cpu::Process,
     standbys: Vec<cpu::Process>,
     next: u64,
@@ -153,18 +168,28 @@ impl Subject {
         let active = group.active().await?.id;
         let process =
             |id: Option<u32>| cpu::Process::of(id.context("a member has a process")?).context("of a member");
-        let mut standbys = Vec::new();
+        let (mut standbys, mut read_at) = (Vec::new(), Vec::new());
         let mut leader = None;
         for member in &group.members {
             let process = process(member.process_id())?;
-            match member.id == active {
+            let is_active = member.id == active;
+            let is_read_at = match args.group.reads_at {
+                ReadsAt::Active => is_active,
+                ReadsAt::Standbys => !is_active || count == 1,
+                ReadsAt::All => true,
+            };
+            if is_read_at {
+                read_at.push(member.rpc.parse().context("an RPC address")?);
+            }
+            match is_active {
                 true => leader = Some((process, member.rpc.clone())),
                 false => standbys.push(process),
             }
         }
         let (active, address) = leader.context("the active is one of the members")?;
         let session = Session::new(args, &address).await?;
-        Ok(Self { group, session, active, standbys, next: 0 })
+        let reading = session.to(read_at);
+        Ok(Self { group, session, reading, active, standbys, next: 0 })
     }
 
     fn members(&self) -> usize {
@@ -185,7 +210,8 @@ impl Subject {
         };
         let before = spent(self);
         let begun = Instant::now();
-        let outcome = self.session.run_for(work, self.next, length, rate).await?;
+        let session = if work.op.is_read() { &self.reading } else { &self.session };
+        let outcome = session.run_for(work, self.next, length, rate).await?;
         let elapsed = begun.elapsed();
         let after = spent(self);
         self.next += outcome.latency.len();
