@@ -40,7 +40,7 @@ pub use error::{Error, Result};
 pub use file_system::{CreateOptions, FileSystem};
 pub use listing::Listing;
 pub use location::Location;
-pub use quotas::{KnownPolicy, Limit, QuotaUsage, TypeUsage};
+pub use quotas::{KnownPolicy, Limit, QuotaUsage, TypeUsage, amount};
 pub use reader::FileReader;
 pub use replicas::ReplicaRegister;
 pub use snapshots::{Change, Difference, Snapshot, SnapshottableDirectory};

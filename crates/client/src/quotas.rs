@@ -31,6 +31,17 @@ impl Limit {
     }
 }
 
+/// A number as Hadoop's quotas are written: `500`, `10g`, with a letter for a power of 1024. `None`: it is no such number.
+pub fn amount(text: &str) -> Option<i64> {
+    let trimmed = text.trim();
+    let power = trimmed.chars().last().and_then(|letter| "kmgtpe".find(letter.to_ascii_lowercase()));
+    let (digits, power) = match power {
+        Some(at) => (&trimmed[..trimmed.len() - 1], at as u32 + 1),
+        None => (trimmed, 0),
+    };
+    digits.trim().parse::<i64>().ok()?.checked_mul(1024i64.pow(power))
+}
+
 /// The limits of a directory and what counts against them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuotaUsage {

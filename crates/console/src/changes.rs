@@ -38,8 +38,13 @@ impl Form {
     ///
     /// # Errors
     /// The field is missing, or no path.
-    fn path(&self, name: &str) -> Result<String, Refusal> {
+    pub fn path(&self, name: &str) -> Result<String, Refusal> {
         Ok(path::check(self.get(name).unwrap_or_default())?)
+    }
+
+    /// The text of a field; `None` where it is left empty.
+    pub fn filled(&self, name: &str) -> Option<&str> {
+        self.get(name).map(str::trim).filter(|text| !text.is_empty())
     }
 
     /// A path, or a name in the directory `beside`.
@@ -57,6 +62,11 @@ fn done(directory: &str, query: &[(&str, &str)]) -> Response {
     let mut told = form_urlencoded::Serializer::new(String::new());
     told.extend_pairs(query);
     page::elsewhere(&format!("{}?{}", paths::page(directory), told.finish()))
+}
+
+/// Sends the browser to the facts about a path.
+pub fn details(path: &str) -> Response {
+    page::elsewhere(&format!("{}?details", paths::page(path)))
 }
 
 fn above(path: &str) -> String {
@@ -112,7 +122,7 @@ pub async fn undo(asked: Asked, form: Form) -> Result<Response, Refusal> {
     // The address of the page that offers this may have been written by anybody: it moves nothing to where it has not been.
     if !is_trash_of(&asked.visitor.user, &place, &path) {
         let reason = format!("{place} is not where your trash has {path}.");
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, "The request makes no sense", reason));
+        return Err(Refusal::nonsense(reason));
     }
     asked.files().await?.rename(&place, &path, false).await?;
     Ok(done(&above(&path), &[("restored", &path)]))
@@ -128,18 +138,16 @@ fn is_trash_of(user: &str, place: &str, path: &str) -> bool {
 /// Changes the mode, the owner and the group, as far as the form names them.
 pub async fn rights(asked: Asked, form: Form) -> Result<Response, Refusal> {
     let path = form.path("path")?;
-    let named = |name| form.get(name).map(str::trim).filter(|text| !text.is_empty());
-    let invalid = |reason: &str| Refusal::new(StatusCode::BAD_REQUEST, "The request makes no sense", reason);
-    let mode = match named("mode") {
+    let mode = match form.filled("mode") {
         None => None,
         Some(text) => match u16::from_str_radix(text, 8) {
             Ok(mode) if mode <= 0o1777 => Some(mode),
-            _ => return Err(invalid("The rights are no octal number up to 1777.")),
+            _ => return Err(Refusal::nonsense("The rights are no octal number up to 1777.")),
         },
     };
-    let (owner, group) = (named("owner"), named("group"));
+    let (owner, group) = (form.filled("owner"), form.filled("group"));
     if [owner, group].into_iter().flatten().any(|name| !crate::login::is_user(name)) {
-        return Err(invalid("The owner or the group is no name."));
+        return Err(Refusal::nonsense("The owner or the group is no name."));
     }
     let fs = asked.files().await?;
     if let Some(mode) = mode {
@@ -148,7 +156,7 @@ pub async fn rights(asked: Asked, form: Form) -> Result<Response, Refusal> {
     if owner.is_some() || group.is_some() {
         fs.set_owner(&path, owner, group).await?;
     }
-    Ok(page::elsewhere(&format!("{}?details", paths::page(&path))))
+    Ok(details(&path))
 }
 
 /// Writes the body of a request to a file, at the speed of the slower side.

@@ -2,7 +2,7 @@
 
 use crate::{
     asked::{Asked, Config, Shared},
-    assets, blocks, calls,
+    assets, attributes, blocks, calls,
     changes::{self, Form},
     configuration, data_servers, file, files, group, hand_over,
     history::{self, Calls},
@@ -12,7 +12,7 @@ use crate::{
     page::{self, Visitor},
     refusal::Refusal,
     sessions::Keys,
-    snapshots, start, text, usage,
+    snapshot_changes, snapshots, start, text, usage,
 };
 use axum::{
     Extension, Router,
@@ -258,11 +258,21 @@ fn router(shared: &Arc<Shared>) -> Router {
         .route("/usage", page!(usage::page))
         .route("/configuration", page!(configuration::page))
         .route("/logs", page!(logs::page))
+        // Where a NameNode lists its log files.
+        .route("/logs/", page!(to_logs))
         .route("/changes/mkdir", change!(changes::make_directory))
         .route("/changes/rename", change!(changes::rename))
         .route("/changes/delete", change!(changes::delete))
         .route("/changes/undo", change!(changes::undo))
         .route("/changes/rights", change!(changes::rights))
+        .route("/changes/replication", change!(attributes::replication))
+        .route("/changes/quota", change!(attributes::quota))
+        .route("/changes/acl", change!(attributes::acl))
+        .route("/changes/snapshots/create", change!(snapshot_changes::create))
+        .route("/changes/snapshots/rename", change!(snapshot_changes::rename))
+        .route("/changes/snapshots/delete", change!(snapshot_changes::delete))
+        .route("/changes/snapshots/allow", change!(snapshot_changes::allow))
+        .route("/changes/snapshots/disallow", change!(snapshot_changes::disallow))
         .route("/upload/{*path}", put(upload))
         .route("/login", page!(login_page::offer).merge(sign!(login_page::open)))
         .route("/logout", sign!(login_page::close))
@@ -273,6 +283,10 @@ fn router(shared: &Arc<Shared>) -> Router {
         .route("/assets/icon.svg", get(assets::icon))
         .layer(axum::middleware::map_response(guarded))
         .with_state(shared.clone())
+}
+
+async fn to_logs(_: Asked) -> Result<Response, Refusal> {
+    Ok(page::elsewhere("/logs"))
 }
 
 async fn to_overview(_: Asked) -> Result<Response, Refusal> {

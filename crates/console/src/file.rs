@@ -5,7 +5,7 @@ use crate::{
     page::{Frame, shown},
     paths::{self, Crumb},
     refusal::Refusal,
-    text,
+    snapshots, text,
 };
 use askama::Template;
 use axum::{
@@ -44,6 +44,8 @@ pub struct Page {
     blocks: Vec<Block>,
     blocks_note: String,
     next_blocks: Option<String>,
+    /// The page of its snapshots.
+    snapshots: String,
 }
 
 pub struct Quota {
@@ -54,7 +56,8 @@ pub struct QuotaLine {
     pub what: String,
     pub used: String,
     pub limit: String,
-    pub percent: Option<f64>,
+    /// In whole percent.
+    pub percent: Option<u64>,
 }
 
 /// The beginning of a file.
@@ -140,6 +143,7 @@ pub async fn page(asked: &Asked, fs: &FileSystem, status: FileStatus) -> Result<
         blocks,
         blocks_note: note,
         next_blocks,
+        snapshots: snapshots::address(&path),
         path,
     }))
 }
@@ -233,7 +237,7 @@ impl Quota {
             what,
             used: shown(used),
             limit: limit.map_or("no quota".to_owned(), shown),
-            percent: limit.map(|limit| text::percent(used, limit).min(100.0)),
+            percent: limit.map(|limit| text::percent(used, limit).min(100.0).round() as u64),
         };
         let mut lines = vec![
             line("Names".to_owned(), usage.files_and_directories, usage.name_quota, text::count),

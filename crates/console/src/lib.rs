@@ -11,6 +11,7 @@
 
 mod asked;
 mod assets;
+mod attributes;
 mod beans;
 mod blocks;
 mod calls;
@@ -37,6 +38,7 @@ mod page;
 mod paths;
 mod refusal;
 mod sessions;
+mod snapshot_changes;
 mod snapshots;
 mod start;
 mod text;

@@ -22,6 +22,11 @@ impl Refusal {
         Self { status, title, reason }
     }
 
+    /// What the request asks for cannot be meant.
+    pub fn nonsense(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "The request makes no sense", reason)
+    }
+
     pub fn busy(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Try again in a moment", reason)
     }

@@ -82,15 +82,20 @@ impl Page {
     }
 }
 
+/// The address of the snapshots of a directory.
+pub fn address(path: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("of", path);
+    format!("/snapshots?{}", query.finish())
+}
+
 impl Directory {
     fn of(told: &Value) -> Option<Self> {
         let path = told.get("path")?.as_str()?.to_owned();
         let number = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("of", &path);
         Some(Self {
             href: paths::page(&path),
-            snapshots_href: format!("/snapshots?{}", query.finish()),
+            snapshots_href: address(&path),
             owner: told.get("owner").and_then(Value::as_str).unwrap_or(text::UNKNOWN).to_owned(),
             snapshots: number("snapshotNumber"),
             quota: number("snapshotQuota"),

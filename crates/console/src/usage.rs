@@ -11,12 +11,16 @@ use askama::Template;
 use axum::response::Response;
 use client::{ContentSummary, FileStatus, FileSystem};
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
-/// Directories that are summed up for one page, in the order of their names.
+/// Entries that are looked at for one page, in the order of their names, and the directories among them, each of which is summed up by a walk.
+const ENTRIES_MAX: usize = 10_000;
+const DIRECTORIES_MAX: usize = 1_000;
+/// The largest of them that are shown.
 const ROWS_MAX: usize = 100;
-/// How long one sum may take. Together they take no longer than a page may.
+/// How long one sum may take, and all of them together: less than a page may.
 const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_TOGETHER: Duration = Duration::from_secs(12);
 /// Files of less than this on average are small: each costs the metadata server as much as a large one.
 const SMALL_BYTES: u64 = 1 << 20;
 /// The least number of files of which it is said.
@@ -28,6 +32,9 @@ pub struct Page {
     frame: Frame,
     crumbs: Vec<Crumb>,
     rows: Vec<Row>,
+    /// Those that are smaller than all that are shown.
+    others: String,
+    /// Entries were left out of it altogether.
     is_cut: bool,
 }
 
@@ -41,7 +48,8 @@ pub struct Row {
 pub struct Known {
     space: u64,
     space_text: String,
-    percent: f64,
+    /// In whole percent.
+    percent: u64,
     length: String,
     files: String,
     directories: String,
@@ -53,38 +61,63 @@ pub struct Known {
 pub async fn page(asked: Asked) -> Result<Response, Refusal> {
     let path = gateway::path::check(&asked.parameter("of").unwrap_or("/".to_owned()))?;
     let fs = asked.files().await?;
-    let mut listing = fs.list(&path);
-    let mut entries = Vec::new();
-    while entries.len() <= ROWS_MAX {
-        let Some(entry) = listing.next().await? else { break };
-        entries.push(entry);
-    }
-    let is_cut = entries.len() > ROWS_MAX;
-    entries.truncate(ROWS_MAX);
+    let (entries, is_cut) = entries(&fs, &path).await?;
     let frame = Frame::new("Usage", "/usage", &asked.visitor);
     Ok(shown(&Page::new(frame, &path, sums(&fs, entries, &asked.shared.sums).await, is_cut)))
 }
 
-/// The sum of each entry; absent where the visitor may not see all of it, or it takes too long.
+/// The entries to look at, and whether there are more.
+async fn entries(fs: &FileSystem, path: &str) -> client::Result<(Vec<FileStatus>, bool)> {
+    let mut listing = fs.list(path);
+    let (mut entries, mut directories) = (Vec::new(), 0);
+    while let Some(entry) = listing.next().await? {
+        directories += usize::from(entry.is_dir());
+        if entries.len() >= ENTRIES_MAX || directories > DIRECTORIES_MAX {
+            return Ok((entries, true));
+        }
+        entries.push(entry);
+    }
+    Ok((entries, false))
+}
+
+/// The sum of each entry; absent where the visitor may not see all of it, or it takes too long. That of a file stands in its entry already.
 async fn sums(
     fs: &FileSystem,
     entries: Vec<FileStatus>,
     places: &Arc<Semaphore>,
 ) -> Vec<(FileStatus, Option<ContentSummary>)> {
+    let until = Instant::now() + PATIENCE_TOGETHER;
     let mut asking = JoinSet::new();
+    let mut sums = Vec::new();
     for entry in entries {
+        if !entry.is_dir() {
+            let sum = of_file(&entry);
+            sums.push((entry, Some(sum)));
+            continue;
+        }
         let (fs, places) = (fs.clone(), places.clone());
         asking.spawn(async move {
-            let _place = places.acquire().await;
-            let sum = tokio::time::timeout(PATIENCE, fs.content_summary(&entry.path)).await;
-            (entry, sum.ok().and_then(Result::ok))
+            let asked = async {
+                let _place = places.acquire().await;
+                tokio::time::timeout(PATIENCE, fs.content_summary(&entry.path)).await
+            };
+            let sum = tokio::time::timeout_at(until, asked).await;
+            (entry, sum.ok().and_then(Result::ok).and_then(Result::ok))
         });
     }
-    let mut sums = Vec::new();
     while let Some(sum) = asking.join_next().await {
         sums.extend(sum.ok());
     }
     sums
+}
+
+fn of_file(file: &FileStatus) -> ContentSummary {
+    ContentSummary {
+        length: file.length,
+        files: 1,
+        space_consumed: file.length.saturating_mul(file.replication.into()),
+        ..ContentSummary::default()
+    }
 }
 
 impl Page {
@@ -96,6 +129,23 @@ impl Page {
             let space = |row: &Row| row.known.as_ref().map(|known| known.space);
             space(other).cmp(&space(one)).then_with(|| one.name.cmp(&other.name))
         });
+        let rest = rows.split_off(rows.len().min(ROWS_MAX));
+        let others = match rest.len() {
+            0 => String::new(),
+            count => {
+                let space = rest.iter().filter_map(|row| row.known.as_ref()).map(|known| known.space).sum();
+                let unknown = rest.iter().filter(|row| row.known.is_none()).count();
+                let of_unknown = match unknown {
+                    0 => String::new(),
+                    count => format!(", {} of them not known", text::count(count as u64)),
+                };
+                format!(
+                    "{} take {} together{of_unknown}.",
+                    text::of(count as u64, "smaller entry", "smaller entries"),
+                    text::size(space)
+                )
+            }
+        };
         let mut crumbs = paths::crumbs(path);
         let mut so_far = String::new();
         for (at, crumb) in crumbs.iter_mut().enumerate() {
@@ -104,7 +154,7 @@ impl Page {
             }
             crumb.href = address(if at == 0 { "/" } else { &so_far });
         }
-        Self { frame, crumbs, rows, is_cut }
+        Self { frame, crumbs, rows, others, is_cut }
     }
 }
 
@@ -129,7 +179,7 @@ impl Row {
             Known {
                 space: sum.space_consumed,
                 space_text: text::size(sum.space_consumed),
-                percent: text::percent(sum.space_consumed, total).min(100.0),
+                percent: text::percent(sum.space_consumed, total).round() as u64,
                 length: text::size(sum.length),
                 files: text::count(sum.files),
                 directories: text::count(sum.directories),

@@ -374,6 +374,74 @@ async fn users_who_have_signed_in_change_files_and_nobody_else_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn replicas_quotas_access_lists_and_snapshots_are_changed_by_forms() {
+    let cluster = Cluster::start().await;
+    cluster.fs.mkdirs("/user/ann").await.unwrap();
+    cluster.fs.set_owner("/user/ann", Some("ann"), None).await.unwrap();
+    cluster.store("/user/ann/file", b"bytes").await;
+    cluster.fs.set_owner("/user/ann/file", Some("ann"), None).await.unwrap();
+    let own = |cookie: String| {
+        format!("{cookie}Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", cluster.http)
+    };
+    let (ann, superuser) = (own(cluster.sign_in("ann").await), own(cluster.sign_in(cluster.fs.user()).await));
+    let post = async |headers: &str, change: &str, form: &str| {
+        let (head, body) = cluster.ask("POST", &format!("/changes/{change}"), headers, form).await;
+        (head.split(' ').nth(1).unwrap_or_default().to_owned(), body)
+    };
+
+    let done = async |headers: &str, change: &str, form: &str| {
+        let (status, body) = post(headers, change, form).await;
+        assert_eq!(status, "303", "{change} {form}: {body}");
+    };
+    let refused = async |headers: &str, change: &str, form: &str, expected: (&str, &str)| {
+        let (status, body) = post(headers, change, form).await;
+        assert!(
+            status == expected.0 && body.to_lowercase().contains(&expected.1.to_lowercase()),
+            "{change} {form}: {status} {body}"
+        );
+    };
+    done(&ann, "replication", "path=/user/ann/file&replication=2").await;
+    assert_eq!(cluster.fs.status("/user/ann/file").await.unwrap().replication, 2);
+    refused(&ann, "replication", "path=/user/ann/file&replication=0", ("400", "from 1 on")).await;
+    done(&ann, "acl", "path=/user/ann/file&entries=user:bob:r--&do=modify").await;
+    assert!(cluster.fs.status("/user/ann/file").await.unwrap().has_acl);
+    refused(&ann, "acl", "path=/user/ann/file&entries=user:bob:rwz&do=modify", ("400", "Invalid permission"))
+        .await;
+    refused(&ann, "acl", "path=/user/ann/file&entries=&do=remove", ("400", "names no entry")).await;
+    refused(&ann, "acl", "path=/user/ann/file&entries=user:bob:r--", ("400", "what to do")).await;
+    done(&ann, "acl", "path=/user/ann/file&do=clear").await;
+    assert!(!cluster.fs.status("/user/ann/file").await.unwrap().has_acl);
+
+    // Quotas, and which directories may have snapshots, are for superusers.
+    refused(&ann, "quota", "path=/user/ann&names=9", ("403", "superuser")).await;
+    done(&superuser, "quota", "path=/user/ann&names=9&space=10g").await;
+    let usage = cluster.fs.quota_usage("/user/ann").await.unwrap();
+    assert_eq!((usage.name_quota, usage.space_quota), (Some(9), Some(10 << 30)));
+    done(&superuser, "quota", "path=/user/ann&names=none").await;
+    let usage = cluster.fs.quota_usage("/user/ann").await.unwrap();
+    assert_eq!((usage.name_quota, usage.space_quota), (None, Some(10 << 30)));
+    refused(&superuser, "quota", "path=/user/ann&names=many", ("400", "many is no quota")).await;
+
+    refused(&ann, "snapshots/allow", "path=/user/ann", ("403", "superuser")).await;
+    done(&superuser, "snapshots/allow", "path=/user/ann").await;
+    done(&ann, "snapshots/create", "path=/user/ann&name=one").await;
+    done(&ann, "snapshots/create", "path=/user/ann&name=").await;
+    done(&ann, "snapshots/rename", "path=/user/ann&name=one&to=first").await;
+    let (_, shown) = cluster.ask("GET", "/snapshots?of=/user/ann", &ann, "").await;
+    assert!(shown.contains(">first</a>") && shown.contains("/changes/snapshots/delete"), "{shown}");
+    refused(&ann, "snapshots/delete", "path=/user/ann&name=first&again=one", ("400", "does not come back"))
+        .await;
+    done(&ann, "snapshots/delete", "path=/user/ann&name=first&again=first").await;
+    assert_eq!(cluster.fs.snapshots("/user/ann").await.unwrap().len(), 1);
+    refused(&superuser, "snapshots/disallow", "path=/user/ann", ("403", "snapshot")).await;
+    let (_, details) = cluster.ask("GET", "/files/user/ann?details", &ann, "").await;
+    assert!(
+        details.contains("/changes/quota") && details.contains("/snapshots?of=%2Fuser%2Fann"),
+        "{details}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_see_the_settings_and_superusers_the_log() {
     let cluster = Cluster::start().await;
     let all = cluster.page("/configuration").await;

@@ -116,15 +116,8 @@ async fn apply(item: &Item, change: Change) -> Outcome {
 
 /// Hadoop's `string2long`: a number, with a letter for a power of 1024.
 pub fn number(text: &str) -> Outcome<i64> {
-    let invalid = || Failure::Other(format!("\"{text}\" is not a valid value for a quota."));
-    let trimmed = text.trim();
-    let power = trimmed.chars().last().and_then(|letter| "kmgtpe".find(letter.to_ascii_lowercase()));
-    let (digits, power) = match power {
-        Some(at) => (&trimmed[..trimmed.len() - 1], at as u32 + 1),
-        None => (trimmed, 0),
-    };
-    let number: i64 = digits.trim().parse().map_err(|_| invalid())?;
-    number.checked_mul(1024i64.pow(power)).ok_or_else(invalid)
+    client::amount(text)
+        .ok_or_else(|| Failure::Other(format!("\"{text}\" is not a valid value for a quota.")))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ fn shown(preview: Preview) -> String {
         }],
         blocks_note: String::new(),
         next_blocks: None,
+        snapshots: snapshots::address("/a"),
     })
 }
 

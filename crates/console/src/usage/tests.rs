@@ -38,7 +38,7 @@ fn the_largest_comes_first_and_what_is_not_known_last() {
     ];
     let page = Page::new(frame(), "/d", sums, false);
     let known = |at: usize| page.rows[at].known.as_ref().unwrap();
-    assert_eq!((known(0).percent, known(1).percent, page.rows[2].known.is_none()), (90.0, 10.0, true));
+    assert_eq!((known(0).percent, known(1).percent, page.rows[2].known.is_none()), (90, 10, true));
     assert!(known(1).is_small && !known(0).is_small);
     assert_eq!(known(1).quotas, "50 % of its names");
     let shown = shown_text(&page);
@@ -47,4 +47,19 @@ fn the_largest_comes_first_and_what_is_not_known_last() {
         "{shown}"
     );
     assert!(shown.contains("not known"), "{shown}");
+}
+
+#[test]
+fn the_largest_is_shown_wherever_its_name_stands() {
+    let sum =
+        |length| ContentSummary { length, files: 1, space_consumed: length, ..ContentSummary::default() };
+    let mut sums: Vec<_> = (0..150)
+        .map(|number| (entry(&format!("d{number:03}"), FileKind::Directory), Some(sum(10))))
+        .collect();
+    sums.push((entry("zz", FileKind::Directory), Some(sum(1 << 30))));
+    sums.push((entry("zzz", FileKind::Directory), None));
+    let page = Page::new(frame(), "/many", sums, true);
+    assert_eq!((page.rows[0].name.as_str(), page.rows.len()), ("zz", ROWS_MAX));
+    assert_eq!(page.others, "52 smaller entries take 510 B together, 1 of them not known.");
+    assert!(shown_text(&page).contains("52 smaller entries"));
 }
