@@ -47,6 +47,20 @@ impl ThreadState {
     }
 }
 
+/// How many threads of this process are in each state, in the order of first sight.
+pub fn states() -> Vec<(ThreadState, u64)> {
+    let Ok(tasks) = Process::myself().and_then(|process| process.tasks()) else { return Vec::new() };
+    let mut counts: Vec<(ThreadState, u64)> = Vec::new();
+    for stat in tasks.take(THREADS_MAX).flatten().filter_map(|task| task.stat().ok()) {
+        let state = ThreadState::of(stat.state);
+        match counts.iter_mut().find(|(known, _)| *known == state) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((state, 1)),
+        }
+    }
+    counts
+}
+
 /// All threads of this process by id. A thread that ends meanwhile may be left out; if the system tells nothing, there are none.
 pub fn threads() -> Vec<ThreadFacts> {
     let Ok(tasks) = Process::myself().and_then(|process| process.tasks()) else { return Vec::new() };

@@ -18,7 +18,7 @@ async fn show() -> impl IntoResponse {
 }
 
 /// The state in Java's words. A thread that waits for a device is blocked.
-fn java_word(state: ThreadState) -> &'static str {
+pub(crate) fn java_word(state: ThreadState) -> &'static str {
     match state {
         ThreadState::Running => "RUNNABLE",
         ThreadState::Sleeping | ThreadState::Stopped => "WAITING",

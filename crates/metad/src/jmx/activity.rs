@@ -2,6 +2,7 @@
 
 use super::Look;
 use measures::{Figures, STAGES, WINDOWS};
+use proto::methods;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use web::jmx::{Beans, Counters, Record};
@@ -188,14 +189,16 @@ fn capitalised(method: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
-/// The busiest users in each window, in the shape of HDFS's nntop.
+/// The busiest users in each window, in the shape of HDFS's nntop: by the commands of the audit log, so what servers say to each other is not in it.
 pub fn top_users(look: &Look<'_>) -> Value {
     let now = look.core.moment();
     let windows = WINDOWS.map(|window_s| {
         let pairs = look.core.calls.top_users(window_s, now, PAIRS_MAX);
         let mut operations: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
         for pair in pairs {
-            for operation in ["*", pair.method] {
+            let logged = methods::method(pair.method).and_then(|method| method.logged.as_ref());
+            let Some(command) = logged.map(|logged| logged.command) else { continue };
+            for operation in ["*", command] {
                 *operations.entry(operation).or_default().entry(pair.user.clone()).or_default() += pair.calls;
             }
         }

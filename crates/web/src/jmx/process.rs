@@ -1,7 +1,8 @@
 //! The beans of Java itself, as far as they are true of a process without Java.
 
 use super::{Beans, Counters, Record};
-use env::{Clock, ProcessFacts, SystemClock};
+use crate::stacks::java_word;
+use env::{Clock, ProcessFacts, SystemClock, threads};
 use proto::bean;
 use serde_json::{Value, json};
 use std::cell::LazyCell;
@@ -31,6 +32,10 @@ pub fn put_process_beans(beans: &mut Beans<'_>, service: &str, facts: impl FnOnc
 
 fn jvm(service: &str, facts: &ProcessFacts) -> Value {
     let mebibytes = |bytes: u64| json!(bytes as f64 / f64::from(1 << 20));
+    let states = threads::states();
+    let in_state = |java: &str| -> u64 {
+        states.iter().filter(|(state, _)| java_word(*state) == java).map(|(_, count)| count).sum()
+    };
     let mut jvm = json!({
         "tag.Context": "jvm",
         "tag.ProcessName": service,
@@ -49,11 +54,12 @@ fn jvm(service: &str, facts: &ProcessFacts) -> Value {
         "GcNumInfoThresholdExceeded": 0,
         "GcTotalExtraSleepTime": 0,
         "ThreadsNew": 0,
-        "ThreadsRunnable": facts.threads,
-        "ThreadsBlocked": 0,
-        "ThreadsWaiting": 0,
+        "ThreadsRunnable": in_state("RUNNABLE"),
+        "ThreadsBlocked": in_state("BLOCKED"),
+        "ThreadsWaiting": in_state("WAITING"),
+        // The system does not tell a wait with an end from one without.
         "ThreadsTimedWaiting": 0,
-        "ThreadsTerminated": 0,
+        "ThreadsTerminated": in_state("TERMINATED"),
     });
     if service == "NameNode" {
         // Hadoop's DataNode does not watch its collections.
