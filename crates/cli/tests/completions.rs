@@ -69,6 +69,9 @@ fn paths_commands_and_options_are_offered() {
         ("clover fs comp", &[]),
         ("clover fs --fs FS -count -", &["-q", "-u", "-t", "-h", "-v", "-x", "-s", "-e"]),
         ("clover admin rep", &["report"]),
+        ("clover fsck --fs FS /lo", &["/logs/"]),
+        ("clover fsck --fs FS --json /logs/mo", &["/logs/monday/"]),
+        ("clover fsck --fs FS -", &["--json"]),
         // Nobody answers there.
         ("clover fs --fs hdfs://127.0.0.1:1 ls /lo", &[]),
     ] {

@@ -1,5 +1,5 @@
 
-# Behind `clover fs`: Hadoop's spelling of commands, and the paths of the file system.
+# Behind `clover fs`: Hadoop's spelling of commands, and the paths of the file system. These stand behind `clover fsck` as well.
 _clover_with_paths() {
     local line=${COMP_LINE:0:COMP_POINT} command="" word
     local -a words=() options=()
@@ -20,6 +20,7 @@ _clover_with_paths() {
             --*) ;;
             -*) ((is_fs)) && [[ -z $command ]] && command=${word#-} ;;
             fs) if ((is_fs == 0)); then is_fs=1; elif [[ -z $command ]]; then command=$word; else paths+=1; fi ;;
+            fsck) if ((is_fs == 0)); then is_fs=1 command=fsck; else paths+=1; fi ;;
             *) if ((is_fs == 0)); then break; elif [[ -z $command ]]; then command=$word; else paths+=1; fi ;;
         esac
         i+=1
@@ -33,6 +34,10 @@ _clover_with_paths() {
         return
     fi
     if ((is_fs == 0)) || [[ -z $command ]]; then
+        _clover "$@"
+        return
+    fi
+    if [[ $cur == -* && $command == fsck ]]; then
         _clover "$@"
         return
     fi

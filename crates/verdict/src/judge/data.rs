@@ -42,7 +42,7 @@ fn blocks(data: &Data, found: &mut Found) {
             Code::BlocksUnderReplicated,
             Vec::new(),
             format!("{} too few replicas, or all of them on one rack.", count(few, ("block", "has"), ("blocks", "have"))),
-            "They are copied by themselves where there are enough data servers: `clover admin report` shows the number fall.",
+            "They are copied by themselves: `clover admin report` shows the number fall. Files that want more replicas than there are data servers wait for more of these, or for a lower number: `clover fs -setrep`.",
         );
     }
     if blocks.are_deletions_held || blocks.servers_over_share > 0 {

@@ -53,7 +53,7 @@ pub fn judge(group: &Group, found: &mut Found) {
         found.error(
             Code::SafeMode,
             format!("Safe mode is on: nothing is changed, copied or deleted.{why}"),
-            "Wait until the data servers have reported (`clover admin safe-mode wait`), or end it: `clover admin safe-mode leave`.",
+            "After a start it ends when the data servers have reported: `clover admin safe-mode wait` waits for that. One that a person has switched on ends with `clover admin safe-mode leave`.",
         );
     }
 }
