@@ -93,6 +93,52 @@ async fn a_standby_that_the_log_does_not_reach_hands_its_reads_to_the_active() {
     cluster.end().await;
 }
 
+/// A member that is behind is tried now and then only: its reads must not all wait for what does not come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_standby_that_is_behind_is_not_asked_for_each_read() {
+    let (cluster, active) = Cluster::in_sync(3).await;
+    let standby = standbys(&cluster, active)[0];
+    cluster.cables.pull(standby);
+    cluster.wait_in_sync(active, 2).await;
+    cluster.mkdirs(active, "/new").await;
+    let client = cluster.client(standby);
+    for _ in 0..200 {
+        assert!(exists(&client, "/new").await.unwrap());
+    }
+    let numbers = cluster.server(standby).standby_reads();
+    assert!(numbers.questions < 50, "{numbers:?}");
+    assert_eq!(state(&cluster, standby).await, HaServiceStateProto::Standby, "readers are not to come here");
+    cluster.end().await;
+}
+
+async fn group_of_root(client: &rpc::Client) -> String {
+    let asked = p::GetFileInfoRequestProto { src: "/".into() };
+    let told: p::GetFileInfoResponseProto = client.call("getFileInfo", &asked).await.unwrap();
+    told.fs.unwrap().group
+}
+
+/// With two members nobody knows who is right. Clients are told one thing, whichever they ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_standby_whose_state_is_known_to_differ_answers_nothing() {
+    let plan = Plan::group(2).adjusted(|member, config| {
+        if member == 2 {
+            config.limits.access.supergroup = "others".into();
+        }
+        config.edits_per_image = 30;
+    });
+    let (cluster, active) = plan.in_sync().await;
+    for number in 0..=70 {
+        cluster.mkdirs(active, &format!("/{number}")).await;
+    }
+    let standby = standbys(&cluster, active)[0];
+    until("they know", async || matches!(cluster.replica(standby).agreement(), group::Agreement::Differs(_)))
+        .await;
+    let told = [active, standby].map(|member| cluster.client(member));
+    assert_eq!(group_of_root(&told[0]).await, group_of_root(&told[1]).await);
+    assert_ne!(state(&cluster, standby).await, HaServiceStateProto::Observer);
+    cluster.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn reads_go_on_while_members_take_over() {
     let (mut cluster, first) = Cluster::in_sync(3).await;
@@ -191,6 +237,8 @@ async fn where_reads_are_confirmed_by_the_coordinator_the_active_answers_them() 
     cluster.mkdirs(active, "/there").await;
     let standby = standbys(&cluster, active)[0];
     assert!(exists(&cluster.client(standby), "/there").await.unwrap());
-    assert_eq!(answered(&cluster, standby), 0);
+    let numbers = cluster.server(standby).standby_reads();
+    assert_eq!((numbers.answered, numbers.questions), (0, 0));
+    assert_eq!(state(&cluster, standby).await, HaServiceStateProto::Standby);
     cluster.end().await;
 }

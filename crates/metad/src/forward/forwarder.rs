@@ -312,10 +312,18 @@ impl Inner {
             return Err("no other member leads".into());
         }
         let asked = self.links.to(self.parts.me, member, &address, client);
-        let answer = tokio::time::timeout(patience, asked.call(method, question)).await;
-        answer
-            .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
-            .map_err(|error| format!("member {member} at {address}: {error}"))
+        let mut standing = self.parts.standing.clone();
+        let sent_in = standing.borrow_and_update().epoch;
+        let another_leads =
+            standing.wait_for(|now| now.epoch > sent_in || now.active.is_some_and(|active| active != member));
+        tokio::select! {
+            biased;
+            answer = tokio::time::timeout(patience, asked.call(method, question)) => answer
+                .map_err(|_| format!("member {member} at {address} did not answer within {patience:?}"))?
+                .map_err(|error| format!("member {member} at {address}: {error}")),
+            // A member that is frozen breaks no connection.
+            _ = another_leads => Err(format!("member {member} leads no more")),
+        }
     }
 
     fn close(&self, seal: &Seal, call: &Call) -> ForwardRequestProto {

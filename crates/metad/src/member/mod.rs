@@ -153,6 +153,11 @@ impl GroupMember {
         self.shared.epoch()
     }
 
+    /// How far the log has committed, as the others may have been told by now. Answers here go out a little later, with the watermark of [`crate::commit`].
+    pub fn log_committed(&self) -> Sn {
+        self.shared.look(Member::committed)
+    }
+
     pub fn end(&self) -> LogPoint {
         self.shared.look(|member| member.end())
     }

@@ -169,7 +169,9 @@ impl Partition {
             Some(runtime) => Leading::in_group(runtime.clone(), &config.group),
             None => Leading::default(),
         };
-        let standby_reads = match config.group.standby_reads && !forwarder.is_alone() {
+        // Where the coordinator proves each read no lease proves a point.
+        let reads_here = config.group.standby_reads && !config.group.confirm_reads && !forwarder.is_alone();
+        let standby_reads = match reads_here {
             true => StandbyReads::new(),
             false => StandbyReads::default(),
         };

@@ -11,6 +11,9 @@ use tokio::{sync::Notify, time::Instant};
 
 /// How long a read waits here at most before it is handed to the active.
 pub const PATIENCE: Duration = Duration::from_millis(100);
+/// After a question without an answer, or after a wait for entries that did not come, reads are handed on at once for so long: at first, and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Reads that wait here at most. More are handed on, which has limits of its own.
 const READS_MAX: usize = 16_384;
 
@@ -28,8 +31,17 @@ pub struct StandbyReads {
 
 struct Waiting {
     points: Points<Read>,
-    /// The active has not answered: until then nobody asks it.
+    /// Until then reads are handed on at once.
     not_before: Instant,
+    /// How long the next pause is.
+    pause: Duration,
+}
+
+impl Waiting {
+    fn pause(&mut self) {
+        self.not_before = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    }
 }
 
 /// A read that waits.
@@ -54,13 +66,14 @@ pub struct Numbers {
 impl StandbyReads {
     /// For a member of several. The default hands all reads on.
     pub fn new() -> Self {
-        let waiting = Waiting { points: Points::new(Rules::default()), not_before: Instant::now() };
+        let (points, now) = (Points::new(Rules::default()), Instant::now());
+        let waiting = Waiting { points, not_before: now, pause: PAUSE_MIN };
         Self { waiting: Some(Mutex::new(waiting)), ..Self::default() }
     }
 
-    /// Whether reads may be answered here at all.
-    pub fn are_on(&self) -> bool {
-        self.waiting.is_some()
+    /// Whether reads are answered here, as far as this knows.
+    pub fn are_taken(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| Instant::now() >= waiting.lock().not_before)
     }
 
     pub fn numbers(&self) -> Numbers {
@@ -89,9 +102,19 @@ impl StandbyReads {
         let Some(waiting) = &self.waiting else { return Told { reads: Vec::new(), ask: None } };
         let mut waiting = waiting.lock();
         if !has_answered {
-            waiting.not_before = Instant::now() + PATIENCE;
+            waiting.pause();
         }
         waiting.points.told(question)
+    }
+
+    /// The tree has come as far as a point in time, or it has not.
+    pub fn note_shown(&self, is_shown: bool) {
+        let Some(waiting) = &self.waiting else { return };
+        let mut waiting = waiting.lock();
+        match is_shown {
+            true => waiting.pause = PAUSE_MIN,
+            false => waiting.pause(),
+        }
     }
 
     pub fn note_answered(&self) {

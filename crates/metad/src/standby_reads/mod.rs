@@ -22,7 +22,7 @@ use crate::{
     peers::Secret,
 };
 use base::{FsError, FsResult, GroupId, ReadPoint};
-use group::Role;
+use group::{Agreement, Role};
 use namespace::{Context, Sight};
 use rpc::{Call, Replier};
 use serving::{PointQuestion, Rules, Tree, Until};
@@ -32,14 +32,23 @@ use tokio::time::{Instant, timeout_at};
 /// So many reads are answered by one task.
 const READS_A_TASK: usize = 64;
 
-/// Whether clients are told to bring their reads here: this member follows, and knows who leads.
+/// Whether clients are told to bring their reads here: this member is in sync, knows who leads, and has lately been able to answer.
 pub fn are_answered(partition: &Partition) -> bool {
-    let standing = partition.member.standing();
-    partition.standby_reads.are_on()
-        && standing.role == Role::Following
+    let (standing, status) = (partition.member.standing(), partition.member.status());
+    let me = partition.member.me();
+    let is_in_sync = status.view.is_some_and(|(view, _)| view.in_sync.contains(&me));
+    standing.role == Role::Following
         && standing.active.is_some()
+        && is_in_sync
+        && partition.standby_reads.are_taken()
         && is_one_log(partition)
+        && !differs(partition)
         && !partition.blocks.lock().in_safe_mode()
+}
+
+/// Whether the members are known to have made different states of the log, and this one's may be the wrong one.
+fn differs(partition: &Partition) -> bool {
+    matches!(partition.member.agreement(), Agreement::Differs(_))
 }
 
 /// Whether everything that clients see stands in this group's log.
@@ -72,15 +81,16 @@ async fn attend(core: &Arc<Core>, secret: &Secret, mut question: PointQuestion) 
             tracing::debug!(%why, "no read point: reads are handed to the active");
             None
         });
-        let Some(next) = told.ask else {
-            return go_on(core, told.reads, point).await;
-        };
-        question = next;
-        let mut several = told.reads.into_iter().peekable();
-        while several.peek().is_some() {
-            let (core, some) = (core.clone(), several.by_ref().take(READS_A_TASK).collect());
-            let forwarder = core.partition.forwarder.clone();
-            forwarder.spawn(async move { go_on(&core, some, point).await });
+        let point = point.filter(|_| !differs(&core.partition));
+        let mut reads = told.reads;
+        while reads.len() > READS_A_TASK || (told.ask.is_some() && !reads.is_empty()) {
+            let some = reads.split_off(reads.len().saturating_sub(READS_A_TASK));
+            let answering = core.clone();
+            core.partition.forwarder.spawn(async move { go_on(&answering, some, point).await });
+        }
+        match told.ask {
+            Some(next) => question = next,
+            None => return go_on(core, reads, point).await,
         }
     }
 }
@@ -89,8 +99,12 @@ async fn attend(core: &Arc<Core>, secret: &Secret, mut question: PointQuestion) 
 async fn go_on(core: &Arc<Core>, reads: Vec<Read>, point: Option<ReadPoint>) {
     let Some(first) = reads.first() else { return };
     let read_point = match point {
-        Some(point) if is_shown(&core.partition, point, first.until).await => Some(point),
-        _ => None,
+        Some(point) => {
+            let is_shown = is_shown(&core.partition, point, first.until).await;
+            core.partition.standby_reads.note_shown(is_shown);
+            is_shown.then_some(point)
+        }
+        None => None,
     };
     for Read { call, reply, .. } in reads {
         match read_point {

@@ -29,12 +29,15 @@ pub fn call(core: &Arc<Core>, call: Call, reply: Replier) {
     });
 }
 
-/// Everything that was acknowledged before this call has committed up to this point; `None` if that cannot be proved.
+/// Everything that was acknowledged, or shown to anybody, before this call has committed up to this point; `None` if that cannot be proved.
 fn read_point(core: &Core) -> Option<ReadPoint> {
     let partition = &core.partition;
     // The epoch is taken first: if this member leads in another one by now, the proof fails.
     let epoch = partition.member.epoch();
-    let may_tell = partition.member.is_serving() && is_one_log(partition);
-    let point = may_tell.then(|| ReadPoint { epoch, committed: partition.commit.committed() })?;
-    is_proved(core, epoch).then_some(point)
+    if !partition.member.is_serving() || !is_one_log(partition) {
+        return None;
+    }
+    // The watermark that answers wait for would be too low: another standby may have been told more, and have shown it to somebody.
+    let committed = partition.member.log_committed();
+    is_proved(core, epoch).then_some(ReadPoint { epoch, committed })
 }
