@@ -259,6 +259,17 @@ fn a_read_at_a_standby_that_is_answered_too_early_is_found_out() {
     }
 }
 
+/// One standby has shown what another one, asked later, does not: the active has told the first that it has committed, and not raised its own watermark.
+#[test]
+fn a_read_point_that_is_behind_what_others_know_is_found_out() {
+    let story = story("stalled-answers").expect("it is in the list");
+    let found = (0..100).find_map(|seed| {
+        run_with(story, seed, |shape| shape.tells_the_watermark = true).err().map(|failure| failure.rule)
+    });
+    let found = found.expect("somebody was shown less than somebody before");
+    assert!(found.starts_with("reads see what committed before"), "{found}");
+}
+
 #[test]
 fn standbys_answer_many_reads() {
     let story = story("kills").expect("it is in the list");

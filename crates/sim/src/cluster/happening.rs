@@ -155,6 +155,8 @@ pub enum Arrival {
     },
     /// The thread that has evaluated an answer goes on.
     AnswerGoesOn(Waiting),
+    /// The thread that has stepped the member goes on: answers up to here may go out.
+    WatermarkRises(Sn),
     /// Another member asks how far the log has committed: its seat, and the life of its process.
     PointAsked {
         by: (usize, u64),

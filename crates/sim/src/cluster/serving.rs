@@ -113,7 +113,9 @@ impl World {
         else {
             unreachable!("a read changes nothing");
         };
-        let sn = rests_on.map_or(committed, |until| until.of(Log::OWN));
+        // What has committed beyond the watermark, which may rise late, was not seen: the answer is the same with it.
+        let known = server.host.member().committed().max(committed);
+        let sn = rests_on.map_or(known, |until| until.of(Log::OWN).max(known));
         let observed = match server.is_reading() {
             // A member below the minimum may not know what has committed.
             true => self.observer.truth.point(self.observer.truth.last()).unwrap_or_default(),
@@ -144,6 +146,15 @@ impl World {
     pub(super) fn advance(&mut self, seat: usize, sn: Sn) -> Result<(), Broken> {
         let released = self.servers[seat].answers.commit.advance(Log::OWN, sn);
         released.into_iter().try_for_each(|waiting| self.has_committed(seat, waiting))
+    }
+
+    /// The same, unless the thread that knows it is not given the processor for a while. The members that have been told go on meanwhile.
+    pub(super) fn advance_soon(&mut self, seat: usize, sn: Sn) -> Result<(), Broken> {
+        if self.standbys_read && self.servers[seat].is_serving() && self.stalls() {
+            self.goes_on_later(seat, Arrival::WatermarkRises(sn));
+            return Ok(());
+        }
+        self.advance(seat, sn)
     }
 
     /// This member has lost the lead: the next active knows the fate of the calls that wait.

@@ -59,7 +59,11 @@ impl World {
         if !server.is_serving() {
             return self.tell_point(by, question, None);
         }
-        let point = ReadPoint { epoch: server.epoch, committed: server.answers.commit.committed() };
+        let committed = match self.tells_the_watermark {
+            true => server.answers.commit.committed(),
+            false => server.host.member().committed(),
+        };
+        let point = ReadPoint { epoch: server.epoch, committed };
         // The thread that tells it is not given the processor for a while.
         if self.stalls() {
             self.goes_on_later(seat, Arrival::PointGoesOn { by, question, point });

@@ -64,6 +64,8 @@ pub struct Shape {
     pub data_servers: usize,
     /// Plants a bug: members and data servers break this rule.
     pub breaks_data: Option<blocks::Broken>,
+    /// Plants a bug: an active tells others as the read point what its own answers wait for, and not what the others may know to have committed.
+    pub tells_the_watermark: bool,
     /// Plants a bug: a damaged log ends before its first hole, nobody is asked, and its member takes that for certain.
     pub cuts_silently: bool,
 }
@@ -91,6 +93,7 @@ impl Default for Shape {
             level: Level::NEWEST,
             data_servers: 0,
             breaks_data: None,
+            tells_the_watermark: false,
             cuts_silently: false,
         }
     }
@@ -111,6 +114,7 @@ pub struct World {
     pub(super) readers: usize,
     pub(super) stalls_percent: u64,
     pub(super) standbys_read: bool,
+    pub(super) tells_the_watermark: bool,
     pub(super) plays_journals: bool,
     pub(super) ends_are_told_percent: u64,
     pub(super) rots: bool,
@@ -189,6 +193,7 @@ impl World {
             hearing: Hearing::default(),
             holding: Holding::new(shape.holds_calls),
             standbys_read: shape.standbys_read,
+            tells_the_watermark: shape.tells_the_watermark,
             data: None,
             dice,
         };
@@ -469,6 +474,7 @@ impl World {
             Arrival::LookAtAnswers => self.look_at_answers(seat),
             Arrival::ReadGoesOn { copy, request, epoch } => self.read(seat, copy, &request, epoch),
             Arrival::AnswerGoesOn(waiting) => self.prove_now(seat, waiting),
+            Arrival::WatermarkRises(sn) => self.advance(seat, sn),
             Arrival::PointAsked { by, question } => {
                 self.point_asked(seat, by, question);
                 Ok(())
@@ -608,7 +614,7 @@ impl World {
                 if let Some(side) = &mut self.servers[seat].blocks {
                     side.settle(sn);
                 }
-                self.advance(seat, sn)?;
+                self.advance_soon(seat, sn)?;
                 self.look_for_checkpoints(seat, sn);
                 // Written down now and then.
                 if !self.servers[seat].host.note_commit(sn) && self.dice.chance(5) {
