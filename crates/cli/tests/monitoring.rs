@@ -25,6 +25,8 @@ fn the_page_on_monitoring_names_every_metric_and_no_other() {
     let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
 
     let members = pages_of_a_whole_group(&demo, 3);
+    // Refusals are counted once there is one.
+    assert_eq!(demo.fs(None, &["-cat", "/nowhere"]).code, 1);
     let mut shown: Metrics = members.iter().flat_map(|page| metrics(&ask(page))).collect();
     // Some numbers are there only where several groups share a namespace.
     shown.extend({
