@@ -222,9 +222,8 @@ async fn a_member_that_answers_reads_says_that_it_is_an_observer() {
     cluster.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn reads_are_handed_on_where_the_setting_says_so() {
-    let plan = Plan::group(2).adjusted(|_, config| config.group.standby_reads = false);
+/// The active answers all reads, nobody asks for points, and no client is told to bring its reads to the standby.
+async fn all_reads_go_to_the_active(plan: Plan) {
     let (cluster, active) = plan.in_sync().await;
     cluster.mkdirs(active, "/there").await;
     let standby = standbys(&cluster, active)[0];
@@ -233,6 +232,19 @@ async fn reads_are_handed_on_where_the_setting_says_so() {
     assert_eq!((numbers.answered, numbers.questions), (0, 0));
     assert_eq!(state(&cluster, standby).await, HaServiceStateProto::Standby);
     cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn reads_are_handed_on_where_the_setting_says_so() {
+    let plan = Plan::group(2).adjusted(|_, config| config.group.standby_reads = false);
+    all_reads_go_to_the_active(plan).await;
+}
+
+/// A point is proved by the lease, on which no answer rests there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn where_reads_are_confirmed_by_the_coordinator_the_active_answers_them() {
+    let plan = Plan::group(2).adjusted(|_, config| config.group.confirm_reads = true);
+    all_reads_go_to_the_active(plan).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -247,19 +259,5 @@ async fn nobody_is_told_a_point_who_does_not_know_the_secret() {
     let answer: Result<ReadPointResponseProto, _> = stranger.call("readPoint", &forged).await;
     let message = refused(answer, exception::ACCESS_CONTROL);
     assert!(message.contains("not from a member"), "{message}");
-    cluster.end().await;
-}
-
-/// A point is proved by the lease: a member that cannot hold one tells none, and the coordinator is asked about each read where it is answered.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn where_reads_are_confirmed_by_the_coordinator_the_active_answers_them() {
-    let plan = Plan::group(2).adjusted(|_, config| config.group.confirm_reads = true);
-    let (cluster, active) = plan.in_sync().await;
-    cluster.mkdirs(active, "/there").await;
-    let standby = standbys(&cluster, active)[0];
-    assert!(exists(&cluster.client(standby), "/there").await.unwrap());
-    let numbers = cluster.server(standby).standby_reads();
-    assert_eq!((numbers.answered, numbers.questions), (0, 0));
-    assert_eq!(state(&cluster, standby).await, HaServiceStateProto::Standby);
     cluster.end().await;
 }

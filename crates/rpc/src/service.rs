@@ -52,7 +52,7 @@ pub struct Call {
     pub is_part: bool,
     /// How many groups have passed the call back because another one decides it.
     pub redirects: u16,
-    /// A member that does not lead answers this read, once it has everything up to this point. Only that member itself says so.
+    /// A member that does not lead answers this read from a tree that shows everything up to this point. Only that member itself sets it.
     pub read_point: Option<ReadPoint>,
 }
 

@@ -22,11 +22,11 @@ pub enum Broken {
     AnswersNotNoted,
     /// The block map hears of a change that may cost replicas before its edit has committed.
     DeletionsDoNotWait,
-    /// A member that does not lead answers reads from its tree as it is, however far the active has told that the log had committed.
+    /// A member that does not lead answers a read although its tree does not show everything up to the read point.
     PointsNotWaitedFor,
     /// A read point counts for reads that came after it was asked for.
     PointsOfLaterReads,
-    /// The end of a log counts by its number, whatever epoch it is of: it may have been written by an active that was deposed.
+    /// The end of a log is compared with a read point by its number alone. A deposed active may have written that end.
     PointsOfAnyEpoch,
 }
 

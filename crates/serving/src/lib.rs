@@ -4,7 +4,7 @@
 //! every entry of the log goes through it, on an active, on a standby and in recovery. [`decide`] is what becomes of a
 //! change: answered before, refused before, refused now, or a step to be taken. An answer then waits up to twice.
 //! [`CommitQueue`] holds it until everything that it rests on is certain; [`Until`] says what that is, by entries of logs. If it rests on reading, [`Unproved`] holds it
-//! until it is proved that no other member can have led before the read. [`Points`] are those by which a member that does not lead answers reads. [`Parked`] holds calls that wait for a report of a
+//! until it is proved that no other member can have led before the read. [`Points`] holds the reads of a member that does not lead until the active has said how far the log has committed. [`Parked`] holds calls that wait for a report of a
 //! data server. [`RecentEvents`] has what the latest entries tell clients that watch. [`settle`] says when the block map hears of an edit: replicas are deleted for what has committed only.
 //!
 //! Nothing here knows a socket, a thread or a clock. A driver says what has happened and is told what may go out;

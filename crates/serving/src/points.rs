@@ -1,6 +1,6 @@
-//! Reads that a member answers which does not lead.
+//! Reads at a member that does not lead.
 //!
-//! A client must see everything that was acknowledged before it asked. Only the active knows what that is. So the member asks it, after the
+//! A client must see everything that was acknowledged before it asked. Only the active knows what that is. So the member asks the active, after the
 //! read has come, how far the log has committed: the read point. The active proves as for a read of its own that it still leads.
 //! Once the member's tree shows all of the log up to there ([`shows`]), it answers. What the tree shows beyond the point has
 //! committed as well, or is in doubt and not told ([`crate::Tree::rests_on`]).
@@ -10,9 +10,9 @@
 use crate::broken::{Broken, Rules};
 use base::{ReadPoint, TxId};
 
-/// Whether a tree that shows the log up to `applied` shows all of it up to this point.
+/// Whether a tree that shows the log up to `applied` shows everything up to this point.
 ///
-/// The number alone does not say so. The end of the log of a member that led before, or that followed one, may be about to be cut off. But an entry of the
+/// The numbers alone do not say so. The end of the log of a member that led before, or that followed one, may be about to be cut off. But an entry of the
 /// point's epoch, or of a later one, stands behind everything that had committed when the point was told, in whatever log it is.
 pub fn shows(applied: TxId, point: ReadPoint, rules: Rules) -> bool {
     let is_of_the_reign = applied.epoch >= point.epoch || rules.break_rule(Broken::PointsOfAnyEpoch);

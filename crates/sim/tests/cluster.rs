@@ -240,7 +240,7 @@ fn an_answer_that_goes_out_too_early_is_found_out() {
     }
 }
 
-/// The rules by which a member answers reads that does not lead, left out one at a time. One run in a thousand needs the second, so its seed is named.
+/// The rules by which standbys answer reads are left out one at a time. One run in a thousand needs the second rule, so its seed is named.
 #[test]
 fn a_read_at_a_standby_that_is_answered_too_early_is_found_out() {
     use serving::Broken;
@@ -259,7 +259,8 @@ fn a_read_at_a_standby_that_is_answered_too_early_is_found_out() {
     }
 }
 
-/// One standby has shown what another one, asked later, does not: the active has told the first that it has committed, and not raised its own watermark.
+/// The active has told one standby of a commit, and has not raised its own watermark yet. That standby shows the entry; a second standby is asked later, and must
+/// show it too.
 #[test]
 fn a_read_point_that_is_behind_what_others_know_is_found_out() {
     let story = story("stalled-answers").expect("it is in the list");

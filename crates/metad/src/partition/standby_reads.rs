@@ -38,8 +38,13 @@ struct Waiting {
 }
 
 impl Waiting {
+    /// Begins a pause, unless one is under way: the reads of one question fail together.
     fn pause(&mut self) {
-        self.not_before = Instant::now() + self.pause;
+        let now = Instant::now();
+        if now < self.not_before {
+            return;
+        }
+        self.not_before = now + self.pause;
         self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
 }
@@ -84,16 +89,19 @@ impl StandbyReads {
         }
     }
 
-    /// Takes a read. The first part has the question that is to be asked now. The second part gives the read back: too many wait, or the active
-    /// has just not answered.
-    pub fn wait(&self, call: Call, reply: Replier) -> (Option<PointQuestion>, Option<(Call, Replier)>) {
-        let Some(waiting) = &self.waiting else { return (None, Some((call, reply))) };
+    /// Takes a read. Returns the question that is to be asked now, if one is.
+    ///
+    /// # Errors
+    /// The read itself: reads are not answered here, too many wait, or a pause is under way.
+    pub fn wait(&self, call: Call, reply: Replier) -> Result<Option<PointQuestion>, Box<(Call, Replier)>> {
+        let Some(waiting) = &self.waiting else { return Err(Box::new((call, reply))) };
         let now = Instant::now();
         let mut waiting = waiting.lock();
         if waiting.points.len() >= READS_MAX || now < waiting.not_before {
-            return (None, Some((call, reply)));
+            drop(waiting);
+            return Err(Box::new((call, reply)));
         }
-        (waiting.points.wait(Read { call, reply, until: now + PATIENCE }), None)
+        Ok(waiting.points.wait(Read { call, reply, until: now + PATIENCE }))
     }
 
     /// The question was answered, or not in time: the reads that it was for, and the next question.
@@ -107,7 +115,7 @@ impl StandbyReads {
         waiting.points.told(question)
     }
 
-    /// The tree has come as far as a point in time, or it has not.
+    /// Notes whether the tree has come as far as a read point before patience ended.
     pub fn note_shown(&self, is_shown: bool) {
         let Some(waiting) = &self.waiting else { return };
         let mut waiting = waiting.lock();

@@ -62,13 +62,16 @@ pub fn take(core: &Arc<Core>, call: Call, reply: Replier) {
     let Some(secret) = core.secret.as_ref().filter(|_| !call.is_forwarded && is_one_log(partition)) else {
         return hand_over(core, call, reply);
     };
-    let (ask, back) = partition.standby_reads.wait(call, reply);
-    if let Some((call, reply)) = back {
-        return hand_over(core, call, reply);
-    }
-    if let Some(question) = ask {
-        let (attending, secret) = (core.clone(), secret.clone());
-        partition.forwarder.spawn(async move { attend(&attending, &secret, question).await });
+    match partition.standby_reads.wait(call, reply) {
+        Ok(None) => {}
+        Ok(Some(question)) => {
+            let (attending, secret) = (core.clone(), secret.clone());
+            partition.forwarder.spawn(async move { attend(&attending, &secret, question).await });
+        }
+        Err(read) => {
+            let (call, reply) = *read;
+            hand_over(core, call, reply);
+        }
     }
 }
 

@@ -155,7 +155,7 @@ pub enum Arrival {
     },
     /// The thread that has evaluated an answer goes on.
     AnswerGoesOn(Waiting),
-    /// The thread that has stepped the member goes on: answers up to here may go out.
+    /// The thread that has stepped the member goes on, and raises its watermark: answers that wait for entries up to here may go out.
     WatermarkRises(Sn),
     /// Another member asks how far the log has committed: its seat, and the life of its process.
     PointAsked {
@@ -168,7 +168,7 @@ pub enum Arrival {
         question: PointQuestion,
         point: ReadPoint,
     },
-    /// What was told about it; `None`: nothing, or nothing in time.
+    /// The answer to such a question. `None`: there is no point, or no answer has come in time.
     Point {
         question: PointQuestion,
         told: Option<ToldPoint>,

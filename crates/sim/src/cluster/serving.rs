@@ -113,7 +113,7 @@ impl World {
         else {
             unreachable!("a read changes nothing");
         };
-        // What has committed beyond the watermark, which may rise late, was not seen: the answer is the same with it.
+        // The watermark may rise late. The read has seen no entry that has committed beyond it, so the answer is the same with these entries.
         let known = server.host.member().committed().max(committed);
         let sn = rests_on.map_or(known, |until| until.of(Log::OWN).max(known));
         let observed = match server.is_reading() {
@@ -148,7 +148,8 @@ impl World {
         released.into_iter().try_for_each(|waiting| self.has_committed(seat, waiting))
     }
 
-    /// The same, unless the thread that knows it is not given the processor for a while. The members that have been told go on meanwhile.
+    /// Raises the watermark of this member to `sn`, now or later: the thread that has stepped the member may get no processor for a while. The other
+    /// members have been told of the commit by then, and go on.
     pub(super) fn advance_soon(&mut self, seat: usize, sn: Sn) -> Result<(), Broken> {
         if self.standbys_read && self.servers[seat].is_serving() && self.stalls() {
             self.goes_on_later(seat, Arrival::WatermarkRises(sn));

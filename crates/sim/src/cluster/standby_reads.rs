@@ -89,7 +89,7 @@ impl World {
         self.soon_or_late(seat, life, Arrival::Point { question, told });
     }
 
-    /// The answer about the point has come, or the member waits for it no longer.
+    /// The question has its answer, or the member has given the question up.
     pub(super) fn point_told(
         &mut self,
         seat: usize,

@@ -64,7 +64,7 @@ pub struct Shape {
     pub data_servers: usize,
     /// Plants a bug: members and data servers break this rule.
     pub breaks_data: Option<blocks::Broken>,
-    /// Plants a bug: an active tells others as the read point what its own answers wait for, and not what the others may know to have committed.
+    /// Plants a bug: an active tells its watermark as the read point. Other members may have been told of later commits already.
     pub tells_the_watermark: bool,
     /// Plants a bug: a damaged log ends before its first hole, nobody is asked, and its member takes that for certain.
     pub cuts_silently: bool,
