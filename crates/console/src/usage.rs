@@ -32,10 +32,10 @@ pub struct Page {
     frame: Frame,
     crumbs: Vec<Crumb>,
     rows: Vec<Row>,
-    /// Those that are smaller than all that are shown.
+    /// A sentence about the entries that are smaller than all that are shown; empty where there is none.
     others: String,
-    /// Entries were left out of it altogether.
-    is_cut: bool,
+    /// A sentence about entries that were left out altogether; empty where there is none.
+    left_out: String,
 }
 
 pub struct Row {
@@ -154,7 +154,15 @@ impl Page {
             }
             crumb.href = address(if at == 0 { "/" } else { &so_far });
         }
-        Self { frame, crumbs, rows, others, is_cut }
+        let left_out = match is_cut {
+            true => format!(
+                "There are more entries than can be summed up for one page: those behind the first {}, or behind the first {} directories, are left out.",
+                text::count(ENTRIES_MAX as u64),
+                text::count(DIRECTORIES_MAX as u64)
+            ),
+            false => String::new(),
+        };
+        Self { frame, crumbs, rows, others, left_out }
     }
 }
 
