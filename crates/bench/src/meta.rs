@@ -207,7 +207,7 @@ fn difference(before: Option<Duration>, after: Option<Duration>) -> Option<Durat
 /// A server and how to speak to it.
 pub struct Session {
     address: SocketAddr,
-    /// The servers that connections go to in turn; none: all go to that address.
+    /// The servers to which connections go in turn. Empty: all connections go to `address`.
     further: Vec<SocketAddr>,
     user: String,
     connections: u32,
@@ -230,7 +230,7 @@ impl Session {
         Ok(Self::of(address, &user, args.connections, args.in_flight))
     }
 
-    /// The same to several servers, with as many connections to each.
+    /// A session with these servers: its connections go to them in turn.
     pub fn to(&self, addresses: Vec<SocketAddr>) -> Session {
         Session { further: addresses, user: self.user.clone(), ..*self }
     }

@@ -76,7 +76,7 @@ impl GroupArgs {
 struct Subject {
     group: Group,
     session: Session,
-    /// For reads.
+    /// The session over which reads go.
     reading: Session,
     active: cpu::Process,
     standbys: Vec<cpu::Process>,
