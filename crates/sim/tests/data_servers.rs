@@ -42,24 +42,26 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(transcript(), transcript());
 }
 
-/// `clover-sim hunt RULE` finds other seeds, if a change elsewhere makes these tell something else. The rules that no
-/// story misses so soon have stories of the block map alone (`crates/blocks/src/tests/left_out.rs`).
+/// A change elsewhere can make a seed tell another story, in which the rule does not matter. So this looks on through
+/// other seeds before it says that nobody noticed, which takes minutes: write down the seed that it prints. The rules
+/// that no story misses so soon have stories of the block map alone (`crates/blocks/src/tests/left_out.rs`).
 #[test]
 fn rules_that_are_left_out_are_missed() {
-    let seeds = [
-        (Broken::OldClaimsObeyed, "data-servers", 19),
-        (Broken::TakeoverTrustsReports, "data-servers", 297),
+    let known = [
+        (Broken::OldClaimsObeyed, "data-servers", 2),
+        (Broken::TakeoverTrustsReports, "data-servers", 309),
         (Broken::UnknownDeletedAtOnce, "data-servers-unclean", 0),
-        (Broken::LateWordsTrusted, "data-servers-unclean", 646),
-        (Broken::LeavingNotAwaited, "data-servers-ordered", 0),
-        (Broken::LeavingCounts, "data-servers-ordered", 0),
+        (Broken::LateWordsTrusted, "data-servers-unclean", 654),
+        (Broken::LeavingNotAwaited, "data-servers-ordered", 4),
+        (Broken::LeavingCounts, "data-servers-ordered", 2),
     ];
-    for (rule, name, seed) in seeds {
+    for (rule, name, known) in known {
         let story = story(name).expect("it is in the list");
-        // The seeds were found before hosts told of processes that have ended.
-        let ended = run_with(story, seed, |shape| {
-            (shape.breaks_data, shape.ends_are_told_percent) = (Some(rule), 0);
-        });
-        assert!(ended.is_err(), "nobody noticed that {rule:?} was left out");
+        let noticed = |seed: &u64| run_with(story, *seed, |shape| shape.breaks_data = Some(rule)).is_err();
+        let seed = std::iter::once(known).chain(0..1_500).find(noticed);
+        let seed = seed.unwrap_or_else(|| panic!("nobody noticed that {rule:?} was left out"));
+        if seed != known {
+            println!("{rule:?} is missed in {name} {seed} now, not in {known}");
+        }
     }
 }
