@@ -228,6 +228,14 @@ impl Recovery {
         Ok(value)
     }
 
+    /// Entries behind the image, as far as the member's state and the names of the segments tell. The newest segment may have
+    /// more.
+    pub fn entries_expected(&self) -> u64 {
+        let state = &self.file.state;
+        let started = self.segments.last().map_or(0, |newest| newest.start.0.saturating_sub(1));
+        state.known_commit.0.max(started).saturating_sub(self.from.id.sn.0)
+    }
+
     /// Gives every entry after the image that is known to have committed to `apply`, in order; the others come
     /// back as [`Recovered::tail`]. Seals what was open, and opens the log for appends. An error from `apply`
     /// ends recovery.

@@ -9,11 +9,16 @@ use std::{
 };
 
 /// Reads an image back into a namespace; see [`journal::Recovery::load_image`]. Another thread reads ahead and
-/// checks what it has read, and all cores make the index.
-pub fn read(seed: u64, reader: &mut journal::ImageReader, size: u64) -> io::Result<Namespace> {
+/// checks what it has read, and all cores make the index. `has_read` is told of bytes that were read, as they come.
+pub fn read(
+    seed: u64,
+    reader: &mut journal::ImageReader,
+    size: u64,
+    has_read: impl Fn(u64) + Send,
+) -> io::Result<Namespace> {
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(PIECES_AHEAD);
-        scope.spawn(move || read_ahead(reader, &sender));
+        scope.spawn(move || read_ahead(reader, &sender, has_read));
         let mut ahead = Ahead { receiver, piece: Vec::new(), given: 0 };
         Namespace::read_image_with(seed, &mut ahead, size, &on_all_cores).map_err(|error| match error {
             ImageError::Read(error) => error,
@@ -30,10 +35,15 @@ const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 8;
 
 /// Reads until the end of the image, or until no more of it is wanted.
-fn read_ahead(reader: &mut journal::ImageReader, sender: &SyncSender<io::Result<Vec<u8>>>) {
+fn read_ahead(
+    reader: &mut journal::ImageReader,
+    sender: &SyncSender<io::Result<Vec<u8>>>,
+    has_read: impl Fn(u64),
+) {
     loop {
         let mut piece = vec![0; PIECE_BYTES];
         let read = reader.read(&mut piece);
+        has_read(read.as_ref().map_or(0, |count| *count as u64));
         let is_last = !matches!(read, Ok(1..));
         let piece = read.map(|count| {
             piece.truncate(count);

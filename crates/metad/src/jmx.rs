@@ -9,9 +9,10 @@ mod name_node_info;
 mod slow;
 mod startup;
 
-use crate::{admin_protocol::show, core::Core};
+use crate::{admin_protocol::show, core::Core, start::Progress};
 use ::blocks::{DataServer, ServerFilter, Stats};
-use env::ProcessFacts;
+use base::Moment;
+use env::{Env, ProcessFacts};
 use group::Role;
 use measures::MethodFigures;
 use namespace::Counts;
@@ -90,8 +91,13 @@ impl<'a> Look<'a> {
     }
 
     fn name(&self, of: &str) -> String {
-        format!("Hadoop:service={SERVICE},name={of}")
+        name_of(of)
     }
+}
+
+/// The whole name of a bean of this service.
+fn name_of(bean: &str) -> String {
+    format!("Hadoop:service={SERVICE},name={bean}")
 }
 
 /// Whether this member leads its group and answers clients.
@@ -102,6 +108,17 @@ pub fn is_active(core: &Core) -> bool {
 /// The answer of `/startupProgress`.
 pub fn start(core: &Core) -> Value {
     startup::page(core)
+}
+
+/// The answer of `/startupProgress` while the server still reads what it has.
+pub fn start_of_loading(progress: &Progress, now: Moment) -> Value {
+    startup::page_of_loading(progress, now)
+}
+
+/// The beans of a server that still reads what it has.
+pub fn source_of_loading(progress: &Arc<Progress>, env: &Env) -> BeanSource {
+    let (progress, env) = (progress.clone(), env.clone());
+    Arc::new(move |beans| startup::put_loading(&progress, env.clock.moment(), beans))
 }
 
 pub fn source(core: &Arc<Core>) -> BeanSource {

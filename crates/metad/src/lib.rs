@@ -33,6 +33,7 @@ mod ha_protocol;
 mod image_reading;
 mod jmx;
 mod lately;
+mod loading;
 mod make_group;
 mod member;
 mod metrics;

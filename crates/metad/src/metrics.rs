@@ -10,7 +10,7 @@ use group::{Role, Status};
 use serving::admission;
 use std::{
     io,
-    net::SocketAddr,
+    net::TcpListener,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -26,13 +26,13 @@ use web::{
     },
 };
 
-pub async fn serve(core: &Arc<Core>, address: SocketAddr) -> io::Result<Web> {
+pub fn serve(core: &Arc<Core>, listener: TcpListener) -> io::Result<Web> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Numbers { core: core.clone() }));
     let asked = core.clone();
     let mut pages = core.config.pages.clone();
     crate::pages::put(core, &mut pages);
-    Web::bind_with(address, Arc::new(registry), Arc::new(move || health(&asked)), pages).await
+    Web::serve(listener, Arc::new(registry), Arc::new(move || health(&asked)), pages)
 }
 
 /// A member that follows is as healthy as the one that leads; the state says which it is.
@@ -301,6 +301,7 @@ impl Collector for Numbers {
             ),
         ];
         self::gauges(&mut encoder, &gauges)?;
+        start_shares(&mut encoder, 1.0, 1.0)?;
         counters(
             &mut encoder,
             &[
@@ -342,6 +343,23 @@ type Line = (&'static str, &'static str, u64);
 fn gauges(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), std::fmt::Error> {
     for (name, help, value) in lines {
         let gauge = ConstGauge::new(*value as i64);
+        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+    }
+    Ok(())
+}
+
+/// The shares of image and journal that a start has read, from 0 to 1.
+pub(crate) fn start_shares(
+    encoder: &mut DescriptorEncoder<'_>,
+    image: f64,
+    journal: f64,
+) -> Result<(), std::fmt::Error> {
+    let shares = [
+        ("clover_start_image_ratio", "Share of the image that this server's start has read", image),
+        ("clover_start_journal_ratio", "Share of the journal behind it that the start has applied", journal),
+    ];
+    for (name, help, share) in shares {
+        let gauge = ConstGauge::new(share);
         gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
     }
     Ok(())

@@ -22,7 +22,7 @@ use crate::{
     peers::Secret,
     repair::{self, Means, Outcome},
     settle::Unsettled,
-    start::{ImageRead, Start},
+    start::{ImageRead, Progress, Stage, Start},
     watch::Threads,
     watchers,
 };
@@ -106,14 +106,15 @@ pub struct Recovered {
 
 /// Blocks while the image and the journal are read, and while a damaged store is repaired: that takes as long as others need to
 /// be there. `stop` ends it.
-/// `answer` is the server's answer to a call of a client.
+/// `answer` is the server's answer to a call of a client. `progress` is told how far it is.
 pub fn recover(
     env: Env,
     mut config: MetaConfig,
     answer: AnswerCall,
     stop: &AtomicBool,
+    progress: &Progress,
 ) -> Result<Recovered, RecoverError> {
-    let began = env.clock.moment();
+    let began = progress.began;
     config.group.timing.check().map_err(RecoverError::Timing)?;
     let cluster = format::read_cluster(&env, &config.name_directory)?;
     let secret = secret_of(&env, &config, &cluster)?;
@@ -143,13 +144,14 @@ pub fn recover(
     let seed = env.random.next_u64();
     let mut is_repaired = false;
     let (namespace, journal, recovered, digests, mut start, events) = loop {
-        let damage = match read_back(recovery, seed, &env, began, &config, &cluster, &layout.store) {
+        let damage = match read_back(recovery, seed, &env, progress, &config, &cluster, &layout.store) {
             Err(damage @ journal::RecoverError::Damaged { .. }) => damage,
             read => break read?,
         };
         let Some(secret) = secret.as_ref().filter(|_| view.members.len() > 1) else {
             return Err(damage.into());
         };
+        progress.at(Stage::Repair);
         let (env, config, cluster, store) = (&env, &config, &cluster, layout.store.as_path());
         let outcome = repair::run(
             &Means { env, config, cluster, secret, coordinator: &coordinator, store, stop },
@@ -168,6 +170,7 @@ pub fn recover(
     }
     let me = MemberStore { member, generation: journal.state().generation };
     let boot = journal.state().boot;
+    progress.at(Stage::Blocks);
     let blocks = load_blocks(&env, &config, &namespace);
     let has_differed = has_differed(&env, &layout.store)
         .map_err(|source| journal::OpenError::Io { file: layout.store.clone(), source })?;
@@ -175,6 +178,7 @@ pub fn recover(
     let commit = Arc::new(CommitWatch::new(recovered.base.id.sn));
     let tail = recovered.tail.len();
     start.loaded = env.clock.moment();
+    progress.at(Stage::Joining);
     let fatal = Fatal::open(&env, &config.name_directory, me.member);
     let threads = Arc::new(Threads::new(&env, &config.group.timing, config.group.last_resort.clone()));
     let queue = Arc::new(Queue::default());
@@ -239,21 +243,23 @@ pub fn recover(
 type ReadBack =
     (Namespace, journal::Journal, journal::Recovered, Vec<StateDigest>, Start, Option<RecentEvents>);
 
-/// The namespace as the store has it: image first, then the journal behind it. The start of the server began at `began`.
+/// The namespace as the store has it: image first, then the journal behind it.
 fn read_back(
     mut recovery: Recovery,
     seed: u64,
     env: &Env,
-    began: base::Moment,
+    progress: &Progress,
     config: &MetaConfig,
     cluster: &Cluster,
     store: &Path,
 ) -> Result<ReadBack, journal::RecoverError> {
     let image_began = env.clock.moment();
+    progress.image_begins(image_began);
     let mut image_bytes = 0;
     let image = recovery.load_image(|reader| {
         image_bytes = reader.file_bytes();
-        image_reading::read(seed, reader, image_bytes)
+        progress.image_has(image_bytes);
+        image_reading::read(seed, reader, image_bytes, |bytes| progress.image_was_read(bytes))
     })?;
     let image_read = image.as_ref().map(|(at, namespace)| {
         let counts = namespace.counts();
@@ -277,6 +283,7 @@ fn read_back(
         }
     };
     let journal_began = env.clock.moment();
+    progress.journal_begins(journal_began, recovery.entries_expected());
     let mut digests = Vec::new();
     // A long walk of a thread that is watched is a sign of its life.
     namespace.tell_visits(env::pulse::step);
@@ -287,13 +294,14 @@ fn read_back(
         if entry.kind == EntryKind::Checkpoint {
             digests.push(serving::digest_of(&namespace));
         }
+        progress.entry_was_applied();
         Ok(())
     })?;
     for finding in &recovered.findings {
         tracing::warn!(file = %finding.file.display(), offset = finding.offset, "{}", finding.what);
     }
     let start = Start {
-        began,
+        began: progress.began,
         image_began,
         image: image_read,
         journal_began,

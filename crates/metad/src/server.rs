@@ -7,6 +7,7 @@ use crate::{
     datanodes, directories,
     doors::{self, Doors},
     ended::Ended,
+    loading::LoadingPages,
     member::GroupMember,
     older_answers,
     outlook::Outlook,
@@ -16,6 +17,7 @@ use crate::{
     protocols::{self, Protocols},
     recover::{self, RecoverError, Recovered},
     renew, scrub,
+    start::Progress,
     watch::RUNTIME,
 };
 use base::{FsError, GroupId, MemberId, MemberLife, Proxies, directory_log::Dix};
@@ -123,6 +125,23 @@ impl MetaServer {
     /// # Panics
     /// The system cannot start a thread.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
+        let progress = Arc::new(Progress::new(env.clock.moment()));
+        let pages = config.http_address.and_then(|address| {
+            LoadingPages::open(&env, &config, address, &progress)
+                // The process before this one may have the port for a moment yet. It is tried again when it is needed.
+                .inspect_err(|error| tracing::warn!(%address, %error, "no pages while this server loads"))
+                .ok()
+        });
+        let loaded = Self::load(env, config, &progress).await;
+        let listener = match pages {
+            None => None,
+            Some(pages) => Some(pages.close().await),
+        };
+        Self::come_up(loaded?, listener).await
+    }
+
+    /// Reads back what the directory holds.
+    async fn load(env: Env, config: MetaConfig, progress: &Arc<Progress>) -> Result<Recovered, StartError> {
         let descriptors = &env.descriptors;
         if descriptors.limit() < env::descriptors::LIMIT_MIN {
             return Err(StartError::Descriptors { limit: descriptors.limit() });
@@ -135,13 +154,13 @@ impl MetaServer {
         );
         // A damaged store is repaired for as long as that takes, or until nobody waits for this any more.
         let starting = Starting::default();
-        let is_given_up = starting.0.clone();
+        let (is_given_up, progress) = (starting.0.clone(), progress.clone());
         let recovered = tokio::task::spawn_blocking(move || {
-            recover::recover(env, config, protocols::answer, &is_given_up)
+            recover::recover(env, config, protocols::answer, &is_given_up, &progress)
         })
         .await
         .expect("recovery does not panic")?;
-        let Recovered { core, life, member_count, records } = recovered;
+        let core = &recovered.core;
         let reread = core.clone();
         tokio::task::spawn_blocking(move || reread.admission.reread(&*reread.env.disk))
             .await
@@ -152,7 +171,15 @@ impl MetaServer {
         tokio::task::spawn_blocking(move || older_answers::indexer::prepare(&prepared.partition))
             .await
             .expect("a journal that keeps what it has does not panic");
+        Ok(recovered)
+    }
 
+    /// Starts the threads, opens the ports and joins the group. `http_listener`: the socket of the HTTP port, if it is bound already.
+    async fn come_up(
+        recovered: Recovered,
+        http_listener: Option<std::net::TcpListener>,
+    ) -> Result<Self, StartError> {
+        let Recovered { core, life, member_count, records } = recovered;
         doors::route::connect(&core);
         directories::connect(
             &core.partition,
@@ -243,8 +270,9 @@ impl MetaServer {
         let web = match core.config.http_address {
             None => None,
             Some(address) => Some(
-                crate::metrics::serve(&core, address)
-                    .await
+                http_listener
+                    .map_or_else(|| std::net::TcpListener::bind(address), Ok)
+                    .and_then(|listener| crate::metrics::serve(&core, listener))
                     .map_err(|source| StartError::Http { address, source })?,
             ),
         };

@@ -11,6 +11,7 @@ mod prom_record;
 use cluster::{Cluster, Plan, page, page_with};
 use metad::MetaConfig;
 use monitors::questions;
+use proto::hdfs as p;
 use serde_json::Value;
 use std::net::SocketAddr;
 
@@ -180,6 +181,56 @@ async fn a_start_is_told_in_hadoops_phases() {
     )
     .await;
     assert!(bean.contains(&format!("\"LoadingEditsCount\" : {}", edits["count"])), "{bean}");
+    cluster.stop(1).await;
+}
+
+/// The image is on a disk that takes its time. Nobody is refused a connection meanwhile, and the same port has all pages afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_reads_its_image_tells_how_far_it_is() {
+    let pages = cluster::free_address();
+    let plan = Plan::group(1).adjusted(move |_, config| config.http_address = Some(pages));
+    let (mut cluster, _) = plan.in_sync().await;
+    cluster.mkdirs(1, "/a").await;
+    let files = cluster.client(1);
+    cluster::set_safe_mode(&files, p::SafeModeActionProto::SafemodeEnter).await;
+    let saved: p::SaveNamespaceResponseProto =
+        files.call("saveNamespace", &p::SaveNamespaceRequestProto::default()).await.unwrap();
+    assert!(saved.saved());
+    cluster.stop(1).await;
+
+    cluster.disk_of(1).hold("/images/");
+    let mut starting = cluster.begin_together(&[1]);
+    let health = loop {
+        match page(pages, "/health").await {
+            Ok(health) if health.contains("reads the image") => break health,
+            _ => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+        }
+    };
+    assert!(health.starts_with("HTTP/1.1 503") && health.contains("\"state\":\"loading\""), "{health}");
+    assert_eq!(ask(pages, "/live").await.0, 200);
+    for (path, status) in
+        [("/ready", 503), ("/in-sync", 503), ("/isActive", 405), ("/webhdfs/v1/?op=LISTSTATUS", 403)]
+    {
+        assert_eq!(ask(pages, path).await.0, status, "{path}");
+    }
+    let (status, body) = ask(pages, "/startupProgress").await;
+    let told: Value = serde_json::from_str(&body).unwrap();
+    let statuses: Vec<_> =
+        told["phases"].as_array().unwrap().iter().map(|phase| phase["status"].as_str().unwrap()).collect();
+    assert_eq!((status, statuses), (200, vec!["RUNNING", "PENDING", "PENDING", "PENDING"]), "{body}");
+    let (_, bean) = ask(pages, "/jmx?qry=Hadoop:service=NameNode,name=StartupProgress").await;
+    assert!(bean.contains("\"LoadingFsImagePercentComplete\" : 0.0"), "{bean}");
+    assert!(ask(pages, "/metrics").await.1.contains("clover_start_image_ratio 0.0\n"));
+    let browser = page_with(pages, "/files/a", "Accept: text/html\r\n").await.unwrap();
+    assert!(browser.contains("503") && browser.contains("It reads the image of the namespace."), "{browser}");
+
+    cluster.disk_of(1).let_go();
+    cluster.await_start(&mut starting, 1).await;
+    assert_eq!(ask(pages, "/health").await.0, 200);
+    let (_, body) = ask(pages, "/startupProgress").await;
+    let told: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(told["phases"][0]["steps"][0]["name"], "Inodes", "{body}");
+    assert!(ask(pages, "/metrics").await.1.contains("clover_start_image_ratio 1.0\n"));
     cluster.stop(1).await;
 }
 

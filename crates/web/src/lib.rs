@@ -18,6 +18,7 @@ pub mod image_transfer;
 pub mod in_sync;
 pub mod jmx;
 mod limit;
+pub mod loading;
 pub mod log_levels;
 mod log_lines;
 pub mod name_node;

@@ -157,7 +157,7 @@ fn founded_at(backup: &Backup, span: &Span) -> Result<Option<Point>, ArchiveErro
     }
     backup.read_image(span, |reader| {
         let size = reader.file_bytes();
-        Ok(image_reading::read(SEED, reader, size)?.directory_log())
+        Ok(image_reading::read(SEED, reader, size, |_| {})?.directory_log())
     })
 }
 

@@ -164,7 +164,7 @@ pub fn rebuild(backup: &Backup, until: Until, seed: u64) -> Result<Rebuilt, Targ
     let whose = &backup.manifest().whose;
     let image = backup.read_image(span, |reader| {
         let size = reader.file_bytes();
-        image_reading::read(seed, reader, size)
+        image_reading::read(seed, reader, size, |_| {})
     })?;
     let created = Timestamp::from_ms(whose.created_ms);
     let mut namespace = image.unwrap_or_else(|| {

@@ -10,7 +10,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Condvar, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -27,6 +27,22 @@ pub struct FailingDisk {
     room: Arc<Mutex<Option<u64>>>,
     slowness: Slowness,
     before_each_write: Hook,
+    held: Arc<Held>,
+}
+
+/// A part of the paths of files that cannot be opened for a while.
+#[derive(Default)]
+struct Held {
+    part: Mutex<Option<&'static str>>,
+    changed: Condvar,
+}
+
+impl Held {
+    fn pass(&self, path: &Path) {
+        let is_held =
+            |part: &mut Option<&str>| part.is_some_and(|part| path.to_string_lossy().contains(part));
+        drop(self.changed.wait_while(self.part.lock().unwrap(), is_held).unwrap());
+    }
 }
 
 /// Runs on the thread that gives a write to the disk.
@@ -54,6 +70,16 @@ impl FailingDisk {
         self.slowness.ms.store(ms, Ordering::SeqCst);
     }
 
+    /// Opening a file with this in its path takes until [`FailingDisk::let_go`] is called.
+    pub fn hold(&self, part: &'static str) {
+        *self.held.part.lock().unwrap() = Some(part);
+    }
+
+    pub fn let_go(&self) {
+        *self.held.part.lock().unwrap() = None;
+        self.held.changed.notify_all();
+    }
+
     /// Each thread that gives a write of the log to the disk calls this first. It does not wait for the disk yet.
     pub fn before_each_write(&self, call: impl Fn() + Send + Sync + 'static) {
         assert!(self.before_each_write.set(Box::new(call)).is_ok(), "said before");
@@ -78,6 +104,7 @@ impl FailingDisk {
 impl Disk for FailingDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         self.slowness.pass();
+        self.held.pass(path);
         let file = self.local.open(path, mode)?;
         let (syncs_fail, slowness) = (self.syncs_fail.clone(), self.slowness.clone());
         let (room, before_each_write) = (self.room.clone(), self.before_each_write.clone());
