@@ -12,7 +12,7 @@ CARGO ?= cargo
 BUILD := $(or $(CARGO_TARGET_DIR),target)
 DESCRIPTORS := $(CURDIR)/target/clients/descriptors.bin
 
-.PHONY: bench bench-quick bench-slice instructions deb test-packaging test-helm inotify monitoring web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
+.PHONY: bench bench-quick bench-slice instructions deb test-packaging test-helm helm-slice inotify monitoring monitoring-slice web web-slice fsimage fsimage-slice fsck fsck-slice webhdfs webhdfs-slice http-hostile local-reads histories upgrade docs-run docs-run-slice faults-sim model contract-blocks help build dist demo test setup-test lint conformance interop interop-slice interop-datadir interop-suites faults-meta faults-meta-slice operator operator-slice planted contract contract-slice shell-contract random-ops random-ops-slice jobs test-zookeeper clean-clients groups groups-slice faults-groups faults-groups-slice faults-data
 
 help:
 	@sed -n '1,6s/^# \{0,1\}//p' Makefile
@@ -39,6 +39,12 @@ test-helm:
 	FOR_HELM=1 scripts/setup-test $(HADOOP)
 	$(CARGO) build --locked --package clover
 	tests/helm/run --clover $(BUILD)/debug/clover
+
+# The chart and the Dockerfile alone, as CI runs it; half a minute.
+helm-slice:
+	FOR_HELM=1 scripts/setup-test $(HADOOP)
+	$(CARGO) build --locked --package clover
+	tests/helm/run --clover $(BUILD)/debug/clover --only chart --only image
 
 demo: build
 	DEMO_ONCE=$(DEMO_ONCE) scripts/demo $(BUILD)/release/clover $(DEMO_DIR)
@@ -154,6 +160,12 @@ operator-slice: setup-test
 monitoring: build setup-test
 	tests/docs/rules --clover $(BUILD)/release/clover
 	tests/monitoring/run --clover $(BUILD)/release/clover
+
+# The same with the debug build, as CI runs it; two minutes.
+monitoring-slice: setup-test
+	$(CARGO) build --locked --package clover
+	tests/docs/rules --clover $(BUILD)/debug/clover
+	tests/monitoring/run --clover $(BUILD)/debug/clover
 
 # What the documents tell a reader to type, typed, and held against what they show.
 docs-run: build setup-test
