@@ -141,8 +141,10 @@ fn send(image: Image, pace: Pace) -> Response {
     }
     // If the pieces end early the connection is cut, so that the client sees that it has not got the whole.
     let (sender, body) = pieces(Some(length));
-    let mut sink = Sink { sender, runtime: Handle::current(), pace, begun: Instant::now(), sent: 0 };
-    spawn_blocking(move || match write(&mut sink) {
+    let mut sink =
+        Sink { sender, runtime: Handle::current(), pace, begun: Instant::now(), sent: 0, held: Bytes::new() };
+    // What the source holds for this image is given back before the client has all of it, and asks for another one.
+    spawn_blocking(move || match write(&mut sink).and_then(|()| sink.send_held()) {
         Ok(()) => {
             sink.sender.end();
             tracing::info!(name, length, "an image was sent");
@@ -160,24 +162,39 @@ struct Sink {
     begun: Instant,
     /// Bytes that the connection has taken.
     sent: u64,
+    /// The last piece that was written. It is sent when the next one comes, or when there is none.
+    held: Bytes,
 }
 
-impl io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Sink {
+    fn send_held(&mut self) -> io::Result<()> {
+        let piece = std::mem::take(&mut self.held);
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let count = piece.len() as u64;
         let due = Duration::from_secs_f64(self.sent as f64 / self.pace.bytes_a_second_min as f64);
         let until = self.begun + self.pace.patience + due;
-        let sent = self.sender.send(Bytes::copy_from_slice(bytes));
+        let sent = self.sender.send(piece);
         // A piece that is taken at once is taken in time, however long it took to make.
         match self.runtime.block_on(tokio::time::timeout_at(until, sent)) {
             Ok(true) => {
-                self.sent += bytes.len() as u64;
-                Ok(bytes.len())
+                self.sent += count;
+                Ok(())
             }
             Ok(false) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone")),
             Err(_) => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes less than 1 MiB a second"))
             }
         }
+    }
+}
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_held()?;
+        self.held = Bytes::copy_from_slice(bytes);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -190,7 +207,10 @@ mod tests {
     use super::*;
     use crate::{Health, HealthSource, Pages, Web};
     use prometheus_client::registry::Registry;
-    use std::net::SocketAddr;
+    use std::{
+        net::SocketAddr,
+        sync::atomic::{AtomicBool, Ordering},
+    };
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpStream,
@@ -258,6 +278,33 @@ mod tests {
         let web = serve(|_| Ok(image(1_000_000, 500_000))).await;
         let (head, body) = ask(web.local_addr(), "getimage=1&txid=latest").await;
         assert!(head.contains("content-length: 1000000") && body.len() <= 500_000, "{head}");
+        web.shutdown().await;
+    }
+
+    /// It may ask for another image at once, and the source makes one at a time.
+    #[tokio::test]
+    async fn the_source_is_done_with_an_image_before_the_client_has_all_of_it() {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = is_done.clone();
+        let source = move |_| {
+            let done = done.clone();
+            let write: Write = Box::new(move |sink| {
+                sink.write_all(&[7; 1_000])?;
+                std::thread::sleep(Duration::from_millis(100));
+                done.store(true, Ordering::SeqCst);
+                Ok(())
+            });
+            Ok(Image { name: "fsimage".into(), length: 1_000, md5: [0; 16], write })
+        };
+        let web = serve(source).await;
+        let mut stream = TcpStream::connect(web.local_addr()).await.unwrap();
+        let request = b"GET /imagetransfer?getimage=1&txid=latest HTTP/1.1\r\nHost: here\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(&[7; 1_000]) {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        assert!(is_done.load(Ordering::SeqCst));
         web.shutdown().await;
     }
 
