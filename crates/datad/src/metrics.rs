@@ -184,15 +184,15 @@ fn encode_scans(figures: &ScanFigures, encoder: &mut DescriptorEncoder<'_>) -> R
         counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
     }
     let lengths = [
-        ("clover_data_scan_round_ms", "How long the last round took", &figures.last_round_ms),
+        ("clover_data_scan_round_seconds", "How long the last round took", &figures.last_round_ms),
         (
-            "clover_data_directory_scan_ms",
+            "clover_data_directory_scan_seconds",
             "How long the last comparison of directories took",
             &figures.last_directory_scan_ms,
         ),
     ];
     for (name, help, value) in lengths {
-        let gauge = ConstGauge::new(value.load(Ordering::Relaxed) as i64);
+        let gauge = ConstGauge::new(value.load(Ordering::Relaxed) as f64 / 1e3);
         gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
     }
     let help = "Differences between directories and memory";

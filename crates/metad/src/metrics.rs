@@ -20,7 +20,7 @@ use web::{
     FurtherFacts, Health, Web,
     prometheus_client::{
         collector::Collector,
-        encoding::{DescriptorEncoder, EncodeMetric},
+        encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric},
         metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
         registry::Registry,
     },
@@ -341,11 +341,21 @@ impl Collector for Numbers {
 type Line = (&'static str, &'static str, u64);
 
 fn gauges(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), std::fmt::Error> {
-    for (name, help, value) in lines {
-        let gauge = ConstGauge::new(*value as i64);
-        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
-    }
-    Ok(())
+    lines.iter().try_for_each(|(name, help, value)| gauge(encoder, name, help, *value))
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: impl EncodeGaugeValue,
+) -> Result<(), std::fmt::Error> {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1e3
 }
 
 /// The shares of image and journal that a start has read, from 0 to 1.
@@ -354,15 +364,18 @@ pub(crate) fn start_shares(
     image: f64,
     journal: f64,
 ) -> Result<(), std::fmt::Error> {
-    let shares = [
-        ("clover_start_image_ratio", "Share of the image that this server's start has read", image),
-        ("clover_start_journal_ratio", "Share of the journal behind it that the start has applied", journal),
-    ];
-    for (name, help, share) in shares {
-        let gauge = ConstGauge::new(share);
-        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
-    }
-    Ok(())
+    gauge(
+        encoder,
+        "clover_start_image_ratio",
+        "Share of the image that this server's start has read",
+        image,
+    )?;
+    gauge(
+        encoder,
+        "clover_start_journal_ratio",
+        "Share of the journal behind it that the start has applied",
+        journal,
+    )
 }
 
 fn counters(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), std::fmt::Error> {
@@ -377,7 +390,7 @@ fn counters(encoder: &mut DescriptorEncoder<'_>, lines: &[Line]) -> Result<(), s
 fn labelled(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help, label): (&str, &str, &str),
-    values: impl IntoIterator<Item = (String, u64)>,
+    values: impl IntoIterator<Item = (String, impl EncodeGaugeValue)>,
 ) -> Result<(), std::fmt::Error> {
     let mut values = values.into_iter().peekable();
     if values.peek().is_none() {
@@ -385,7 +398,7 @@ fn labelled(
     }
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (which, value) in values {
-        ConstGauge::new(value as i64).encode(family.encode_family(&[(label, which.as_str())])?)?;
+        ConstGauge::new(value).encode(family.encode_family(&[(label, which.as_str())])?)?;
     }
     Ok(())
 }
@@ -425,11 +438,6 @@ impl Numbers {
                     core.threads.idle_helper().is_some().into(),
                 ),
                 (
-                    "clover_thread_standstill_milliseconds",
-                    "How long the slowest of the threads that are watched has completed nothing",
-                    core.threads.stands_ms(),
-                ),
-                (
                     "clover_disk_free_bytes",
                     "Bytes free on the disk of the metadata store",
                     partition.condition.disk().0,
@@ -457,6 +465,12 @@ impl Numbers {
                     fatal,
                 ),
             ],
+        )?;
+        gauge(
+            encoder,
+            "clover_thread_standstill_seconds",
+            "How long the slowest of the threads that are watched has completed nothing",
+            seconds(core.threads.stands_ms()),
         )?;
         counters(
             encoder,
@@ -505,11 +519,13 @@ impl Numbers {
         });
         let lag = ("clover_peer_lag_entries", "Committed entries that a member lacks, as the active sees it");
         labelled(encoder, (lag.0, lag.1, "member"), lags)?;
-        let silences =
-            status.peers.iter().filter_map(|peer| Some((peer.member.to_string(), peer.heard_ms_ago?)));
+        let silences = status
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.member.to_string(), seconds(peer.heard_ms_ago?))));
         labelled(
             encoder,
-            ("clover_peer_silence_milliseconds", "Since a member was last heard", "member"),
+            ("clover_peer_silence_seconds", "Since a member was last heard", "member"),
             silences,
         )?;
         let stages = takeovers.last().map(|last| {
@@ -524,8 +540,8 @@ impl Numbers {
         });
         labelled(
             encoder,
-            ("clover_last_takeover_milliseconds", "When each stage of the last takeover was over", "stage"),
-            stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), ms)),
+            ("clover_last_takeover_seconds", "When each stage of the last takeover was over", "stage"),
+            stages.into_iter().flatten().map(|(stage, ms)| (stage.to_owned(), seconds(ms))),
         )?;
         if let Some(peers) = partition.member.peer_counters() {
             let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

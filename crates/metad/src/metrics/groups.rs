@@ -88,7 +88,7 @@ impl Numbers {
             ),
             lags,
         )?;
-        let leases = followers().map(|(group, standing)| (group, standing.is_leased.into()));
+        let leases = followers().map(|(group, standing)| (group, u64::from(standing.is_leased)));
         labelled(
             encoder,
             ("clover_directory_log_leased", "1 while a group has a directory lease", "group"),
