@@ -7,6 +7,7 @@ use crate::{
     admin_protocol::Challenges,
     allowances::Allowances,
     audit::AuditLog,
+    clocks::Clocks,
     cluster::Cluster,
     config::MetaConfig,
     datanodes::Admission,
@@ -70,6 +71,8 @@ pub struct Core {
     pub calls: Arc<measures::Calls>,
     /// A look at the RPC server's work under way, once there is a server.
     pub load: OnceLock<rpc::Load>,
+    /// The clocks of the other members, while this one leads.
+    pub clocks: Clocks,
     /// The address of the RPC server, once there is one.
     pub rpc_address: OnceLock<SocketAddr>,
     /// Answers a client's call, from the first question on: for calls that were held until this member serves.
@@ -120,6 +123,7 @@ impl Core {
             allowances: Allowances::default(),
             calls: Arc::default(),
             load: OnceLock::new(),
+            clocks: Clocks::default(),
             rpc_address: OnceLock::new(),
             env,
             config,

@@ -15,6 +15,7 @@ mod block_recovery;
 mod checkpoint;
 mod chronicle;
 mod client_protocol;
+mod clocks;
 mod cluster;
 mod commit;
 pub mod config;

@@ -1,7 +1,7 @@
 //! Bringing a metadata server up, and down.
 
 use crate::{
-    background, checkpoint,
+    background, checkpoint, clocks,
     config::MetaConfig,
     core::Core,
     datanodes, directories,
@@ -266,6 +266,7 @@ impl MetaServer {
         if let Some(ways) = core.ways.clone() {
             drop(tokio::spawn(post::run(core.partition.clone(), ways, stop.clone())));
         }
+        drop(tokio::spawn(clocks::reading::run(Arc::downgrade(&core), stop.clone())));
         let datanodes = datanodes::DatanodeSide::start(&core);
         let web = match core.config.http_address {
             None => None,

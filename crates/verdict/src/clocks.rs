@@ -28,6 +28,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_clock_is_read_with_the_time_of_the_call_as_its_error() {
+        let read = Clock::read_during(400, 1_060_000, 1_000_000);
+        assert_eq!(read, Clock { ahead_ms: 60_200, uncertain_ms: 201 });
+    }
+
+    #[test]
     fn a_clock_that_was_hardly_read_hides_no_difference_of_others() {
         let clock = |ahead_ms, uncertain_ms| Clock { ahead_ms, uncertain_ms };
         let read = [("a", clock(0, 10)), ("b", clock(5_000, 10)), ("c", clock(5_100, 4_000))];

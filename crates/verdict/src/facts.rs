@@ -132,6 +132,16 @@ pub struct Clock {
     pub uncertain_ms: u64,
 }
 
+impl Clock {
+    /// A clock that showed `theirs_ms` at some time during a call. The call took `call_ms` and ended when the own clock showed `ours_ms`.
+    pub fn read_during(call_ms: u64, theirs_ms: u64, ours_ms: u64) -> Self {
+        let half_ms = call_ms / 2;
+        let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+        let ours_ms = signed(ours_ms).saturating_sub(signed(half_ms));
+        Self { ahead_ms: signed(theirs_ms).saturating_sub(ours_ms), uncertain_ms: half_ms + 1 }
+    }
+}
+
 /// The blocks and the data servers, as a metadata server knows them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Data {

@@ -16,6 +16,7 @@ const RELEASE_MARK: &str = "-clover-";
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     pub facts: &'a GetFactsResponseProto,
+    /// The server's clock as the one has read it who has asked. Where no clock was read, those count that the active tells.
     pub clock: Option<Clock>,
 }
 
@@ -26,6 +27,8 @@ pub struct Answer<'a> {
 /// of it.
 pub fn group(answers: &[Answer<'_>], silent: &[(String, String)]) -> Option<Group> {
     let best = answers.iter().max_by_key(|answer| worth(&answer.facts.group))?.facts;
+    // Clocks are compared with each other: all of them have to be read by one.
+    let is_read_here = answers.iter().any(|answer| answer.clock.is_some());
     let own = |number: u32| answers.iter().find(|answer| answer.facts.group.answered_by == number);
     let mut members: Vec<Member> = best
         .group
@@ -36,6 +39,11 @@ pub fn group(answers: &[Answer<'_>], silent: &[(String, String)]) -> Option<Grou
             None => member_by_another(&best.group, seen, silent),
         })
         .collect();
+    for read in best.clocks.iter().filter(|_| !is_read_here) {
+        if let Some(member) = members.iter_mut().find(|member| member.number == read.member) {
+            member.clock = Some(Clock { ahead_ms: read.ahead_ms, uncertain_ms: read.uncertain_ms });
+        }
+    }
     members.sort_by_key(|member| member.number);
     let leads = |member: &&Member| matches!(member.role, Role::Active | Role::Reading);
     let leader = match members.iter().find(leads) {
@@ -204,7 +212,7 @@ fn worst_ms(disk: &SlowDiskProto) -> f64 {
 mod tests {
     use super::*;
     use crate::{Code, Facts, Severity, Verdict, judge};
-    use proto::clover::admin::{BlockFactsProto, ViewProto};
+    use proto::clover::admin::{BlockFactsProto, ClockProto, ViewProto};
 
     /// The answer of member `by` of a group of three, of which `active` leads.
     fn answer(by: u32, active: u32) -> GetFactsResponseProto {
@@ -255,6 +263,20 @@ mod tests {
     fn judged(told: &[GetFactsResponseProto], silent: &[(String, String)]) -> crate::Judged {
         let answers: Vec<_> = told.iter().map(|facts| Answer { facts, clock: None }).collect();
         judge(&Facts { groups: group(&answers, silent).into_iter().collect(), ..Facts::default() })
+    }
+
+    #[test]
+    fn clocks_are_those_that_the_active_has_read_unless_the_one_who_asks_has_read_some() {
+        let clock = |member, ahead_ms| ClockProto { member, ahead_ms, uncertain_ms: 2 };
+        let mut active = answer(1, 1);
+        active.clocks = vec![clock(1, 0), clock(2, 30), clock(3, -5_000)];
+        let said = judged(&[active.clone(), answer(2, 1)], &[]);
+        assert!(said.has(Code::ClockApart, Severity::Warning), "{said:?}");
+        let here = Answer { facts: &active, clock: Some(Clock::read_during(10, 1_000_000, 1_000_100)) };
+        let group = group(&[here], &[]).unwrap();
+        let clocks: Vec<_> =
+            group.members.iter().filter_map(|member| Some((member.number, member.clock?))).collect();
+        assert_eq!(clocks, [(1, Clock { ahead_ms: -95, uncertain_ms: 6 })]);
     }
 
     #[test]

@@ -65,8 +65,9 @@ async fn ask(user: String, address: &str) -> Answer {
         one.ask(address, "getFacts", &GetFactsRequestProto {}, PATIENCE).await;
     match facts {
         Ok(facts) => {
-            let ours_ms = Timestamp::now().as_millisecond();
-            let clock = facts.group.now_ms.map(|now_ms| clock(now_ms, ours_ms, begun.elapsed()));
+            let ours_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+            let call_ms = begun.elapsed().as_millis() as u64;
+            let clock = facts.group.now_ms.map(|now_ms| Clock::read_during(call_ms, now_ms, ours_ms));
             Ok((facts, clock))
         }
         // A server that waits for a person, and one of an older release, tell of the group only.
@@ -79,14 +80,6 @@ async fn ask(user: String, address: &str) -> Answer {
         }
         Err(error) => Err(reason(&error)),
     }
-}
-
-/// A clock that was read at some time during a call that has just ended.
-fn clock(theirs_ms: u64, ours_ms: i64, call: Duration) -> Clock {
-    let half_ms = i64::try_from(call.as_millis() / 2).unwrap_or(i64::MAX);
-    let ours_ms = ours_ms.saturating_sub(half_ms);
-    let theirs_ms = i64::try_from(theirs_ms).unwrap_or(i64::MAX);
-    Clock { ahead_ms: theirs_ms.saturating_sub(ours_ms), uncertain_ms: half_ms.unsigned_abs() + 1 }
 }
 
 fn facts(answers: &BTreeMap<String, Answer>, listed: &[NamespaceGroupProto]) -> Facts {
@@ -162,11 +155,5 @@ mod tests {
         let told: Vec<_> = judged.conditions.iter().map(|one| (one.code, &one.groups[..])).collect();
         assert!(told.contains(&(Code::NoActive, &[2][..])), "{told:?}");
         assert!(told.contains(&(Code::GroupMemberAway, &[2][..])), "{told:?}");
-    }
-
-    #[test]
-    fn a_clock_is_read_with_the_time_of_the_call_as_its_error() {
-        let read = clock(1_060_000, 1_000_000, Duration::from_millis(400));
-        assert_eq!(read, Clock { ahead_ms: 60_200, uncertain_ms: 201 });
     }
 }

@@ -37,6 +37,7 @@ pub fn of(core: &Core) -> p::GetFactsResponseProto {
         }),
         hears_active: Some(is_serving || partition.member.status().hears_active),
         directory_log_trouble: partition.directories.show().trouble,
+        clocks: if is_serving { core.clocks.told(partition.member.me().member, now) } else { Vec::new() },
     }
 }
 

@@ -1,0 +1,51 @@
+//! The active asks the other members for the time.
+
+use super::PERIOD_MS;
+use crate::{admin_protocol::ask_member, core::Core};
+use base::{Epoch, Moment};
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use verdict::Clock;
+
+/// How soon an active begins to read after it was elected.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Reads clocks while this member leads, until the server stops. To be run as a task.
+pub async fn run(core: Weak<Core>, stop: Arc<AtomicBool>) {
+    let mut last: Option<(Epoch, Moment)> = None;
+    while !stop.load(Ordering::Acquire) {
+        tokio::time::sleep(LOOK).await;
+        let Some(core) = core.upgrade() else { return };
+        let (epoch, now) = (core.partition.member.standing().epoch, core.moment());
+        let is_due = last.is_none_or(|(read_in, at)| read_in != epoch || now.ms_since(at) >= PERIOD_MS);
+        if is_due && core.partition.member.is_serving() {
+            last = Some((epoch, now));
+            read(&core).await;
+        }
+    }
+}
+
+/// Reads all clocks, one after the other: a call that waits for another one would not tell when the clock was read.
+async fn read(core: &Arc<Core>) {
+    let me = core.partition.member.me().member;
+    let user = core.config.limits.access.superuser.to_string();
+    for (member, record) in core.partition.member.records() {
+        if member == me || record.rpc_address.is_empty() {
+            continue;
+        }
+        let begun = core.moment();
+        let answer = ask_member(record.rpc_address, user.clone()).await;
+        let (ended, ours_ms) = (core.moment(), core.env.clock.timestamp().ms);
+        // A server of an older release does not tell its clock.
+        if let Some(theirs_ms) =
+            answer.filter(|answer| answer.answered_by == member.0).and_then(|answer| answer.now_ms)
+        {
+            core.clocks.learn(member, Clock::read_during(ended.ms_since(begun), theirs_ms, ours_ms), ended);
+        }
+    }
+}
