@@ -47,7 +47,7 @@ pub fn source(core: &Arc<Core>) -> ImageSource {
         write(&frozen, namespace_id, &mut measure)?;
         let measure = measure.measure;
         let write_again: web::image_transfer::Write = Box::new(move |sink: &mut dyn Write| {
-            // The turn ends before the client has the last bytes, or when the client is gone: who has an image may ask for the next at once.
+            // The turn ends before the client has the last bytes, so that a client which has an image may ask for the next one at once; or when the client is gone.
             let _turn = turn;
             write(&frozen, namespace_id, sink).map_err(|refused| io::Error::other(refused.to_string()))
         });

@@ -16,7 +16,7 @@ const RELEASE_MARK: &str = "-clover-";
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     pub facts: &'a GetFactsResponseProto,
-    /// The server's clock as the one has read it who has asked. Where no clock was read, those count that the active tells.
+    /// The server's clock, if the program that has asked has read it. If it has read none, those count that the active tells.
     pub clock: Option<Clock>,
 }
 
@@ -27,7 +27,7 @@ pub struct Answer<'a> {
 /// of it.
 pub fn group(answers: &[Answer<'_>], silent: &[(String, String)]) -> Option<Group> {
     let best = answers.iter().max_by_key(|answer| worth(&answer.facts.group))?.facts;
-    // Clocks are compared with each other: all of them have to be read by one.
+    // Clocks are compared with each other: one program has to have read all of them.
     let is_read_here = answers.iter().any(|answer| answer.clock.is_some());
     let own = |number: u32| answers.iter().find(|answer| answer.facts.group.answered_by == number);
     let mut members: Vec<Member> = best

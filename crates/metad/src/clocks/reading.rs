@@ -20,31 +20,42 @@ pub async fn run(core: Weak<Core>, stop: Arc<AtomicBool>) {
     let mut last: Option<(Epoch, Moment)> = None;
     while !stop.load(Ordering::Acquire) {
         tokio::time::sleep(LOOK).await;
-        let Some(core) = core.upgrade() else { return };
-        let (epoch, now) = (core.partition.member.standing().epoch, core.moment());
+        let Some((epoch, now, is_serving)) = core.upgrade().map(|core| {
+            let member = &core.partition.member;
+            (member.standing().epoch, core.moment(), member.is_serving())
+        }) else {
+            return;
+        };
         let is_due = last.is_none_or(|(read_in, at)| read_in != epoch || now.ms_since(at) >= PERIOD_MS);
-        if is_due && core.partition.member.is_serving() {
+        if is_due && is_serving {
             last = Some((epoch, now));
             read(&core).await;
         }
     }
 }
 
-/// Reads all clocks, one after the other: a call that waits for another one would not tell when the clock was read.
-async fn read(core: &Arc<Core>) {
-    let me = core.partition.member.me().member;
-    let user = core.config.limits.access.superuser.to_string();
-    for (member, record) in core.partition.member.records() {
+/// Reads all clocks, one after the other: a call that waits for another one would not tell when the clock was read. The server is not held meanwhile: it may
+/// end, and start again, while a member that is away is waited for.
+async fn read(core: &Weak<Core>) {
+    let Some((env, user, me, records)) = core.upgrade().map(|core| {
+        let member = &core.partition.member;
+        let user = core.config.limits.access.superuser.to_string();
+        (core.env.clone(), user, member.me().member, member.records())
+    }) else {
+        return;
+    };
+    for (member, record) in records {
         if member == me || record.rpc_address.is_empty() {
             continue;
         }
-        let begun = core.moment();
+        let begun = env.clock.moment();
         let answer = ask_member(record.rpc_address, user.clone()).await;
-        let (ended, ours_ms) = (core.moment(), core.env.clock.timestamp().ms);
+        let (ended, ours_ms) = (env.clock.moment(), env.clock.timestamp().ms);
         // A server of an older release does not tell its clock.
-        if let Some(theirs_ms) =
-            answer.filter(|answer| answer.answered_by == member.0).and_then(|answer| answer.now_ms)
-        {
+        let theirs_ms =
+            answer.filter(|answer| answer.answered_by == member.0).and_then(|answer| answer.now_ms);
+        let Some(core) = core.upgrade() else { return };
+        if let Some(theirs_ms) = theirs_ms {
             core.clocks.learn(member, Clock::read_during(ended.ms_since(begun), theirs_ms, ours_ms), ended);
         }
     }
