@@ -267,12 +267,14 @@ fn try_to_get(address: &str, path: &str, headers: &str) -> std::io::Result<Strin
 struct DataServer {
     process: Child,
     address: String,
+    rpc_address: String,
 }
 
 impl DataServer {
     fn start(demo: &Demo) -> Self {
-        // Free now. Another connection may take it before the server does: then the server ends.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        // Free now. Another connection may take them before the server does: then the server ends.
+        let [address, rpc_address] = [TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0")]
+            .map(|listener| listener.unwrap().local_addr().unwrap().to_string());
         let directory = demo.local().join("data-of-its-own");
         std::fs::create_dir_all(&directory).unwrap();
         let mut command = clover(&demo.local());
@@ -281,13 +283,13 @@ impl DataServer {
             format!("data_dirs={}", directory.display()),
             format!("metadata_servers={}", demo.uri().trim_start_matches("hdfs://")),
             "transfer_address=127.0.0.1:0".into(),
-            "ipc_address=127.0.0.1:0".into(),
+            format!("ipc_address={rpc_address}"),
             format!("data_http_address={address}"),
         ] {
             command.args(["--set", &setting]);
         }
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        Self { process, address }
+        Self { process, address, rpc_address }
     }
 
     fn has_ended(&mut self) -> bool {
@@ -301,7 +303,7 @@ fn ask_a_data_server(demo: &Demo) -> String {
     let mut server = DataServer::start(demo);
     loop {
         match try_to_ask(&server.address) {
-            Ok(answer) => return answer,
+            Ok(_) => break,
             Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
         }
         if server.has_ended() {
@@ -309,6 +311,11 @@ fn ask_a_data_server(demo: &Demo) -> String {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+    // Calls and their refusals are counted once there are some. A stranger gives no orders.
+    let mut order = clover(&demo.local());
+    order.env("HADOOP_USER_NAME", "stranger").args(["admin", "reconfigure", &server.rpc_address]);
+    assert_ne!(demo::run(order).code, 0);
+    ask(&server.address)
 }
 
 impl Drop for DataServer {

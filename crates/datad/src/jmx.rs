@@ -9,12 +9,11 @@ use crate::{
         progress::Progress,
         talk::{SharedTalk, Talk},
     },
-    state::State,
+    state::{RpcCalls, State},
 };
 use base::Moment;
 use blockstore::{StorageReport, scanner::figures::ScanFigures};
 use env::ProcessFacts;
-use measures::Figures;
 use proto::bean;
 use serde_json::{Map, Value, json};
 use std::{
@@ -25,7 +24,7 @@ use std::{
     },
 };
 use tokio::sync::watch;
-use web::jmx::{BeanSource, Beans, Counters, Record, put_process_beans};
+use web::jmx::{BeanSource, Beans, Counters, Record, RpcPort, mean_ms, put_process_beans, put_rpc_port};
 
 /// The service that these beans are of.
 const SERVICE: &str = "DataNode";
@@ -64,6 +63,21 @@ fn put_beans(
     let address = format!("{}-{}", state.identity.hostname, state.identity.transfer_addr.port());
     let of_activity = format!("DataNodeActivity-{address}");
     beans.put_record(name(&of_activity), ACTIVITY, of_activity, || activity(state, &process));
+    let Some(RpcCalls { calls, load }) = state.rpc.get() else { return };
+    let methods = LazyCell::new(|| calls.methods());
+    put_rpc_port(beans, SERVICE, state.identity.ipc_port, || {
+        let (received_bytes, sent_bytes) = load.traffic();
+        RpcPort {
+            port: state.identity.ipc_port,
+            server_name: "ClientDatanodeProtocol",
+            host_name: &process.host_name,
+            methods: &methods,
+            connections: load.connections(),
+            received_bytes,
+            sent_bytes,
+            dropped: state.env.descriptors.refused(),
+        }
+    });
 }
 
 fn name(of: &str) -> String {
@@ -264,8 +278,4 @@ fn hadoops_name(operation: &str) -> Option<&'static str> {
         "replace" => "ReplaceBlockOp",
         _ => return None,
     })
-}
-
-fn mean_ms(figures: &Figures) -> f64 {
-    figures.mean_ns() as f64 / 1e6
 }

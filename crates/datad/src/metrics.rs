@@ -41,6 +41,9 @@ impl Collector for Figures {
             remaining += report.remaining_bytes;
         }
         let turns = state.volumes.turn_figures();
+        if let Some(rpc) = state.rpc.get() {
+            web::put_calls(&mut encoder, "clover_data_rpc", &rpc.calls.methods())?;
+        }
         let gauges = [
             ("clover_data_pools", "Block pools that are served", state.pools().count() as u64),
             (

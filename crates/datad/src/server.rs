@@ -7,7 +7,7 @@ use crate::{
     jmx,
     metadata::{actor::Actor, progress::Progress},
     metrics, page,
-    state::State,
+    state::{RpcCalls, State},
     xceiver,
 };
 use blockstore::{BlockStore, OpenError, Scanners};
@@ -96,7 +96,12 @@ impl DataServer {
         if descriptors.limit() < env::descriptors::LIMIT_MIN {
             return Err(StartError::Descriptors { limit: descriptors.limit() });
         }
-        let ipc_config = ServerConfig { descriptors, ..ServerConfig::new(config.ipc_addr, service.clone()) };
+        let calls = Arc::<measures::Calls>::default();
+        let ipc_config = ServerConfig {
+            descriptors,
+            calls: calls.clone(),
+            ..ServerConfig::new(config.ipc_addr, service.clone())
+        };
         let ipc =
             Server::bind(ipc_config).map_err(|error| bind_error("the RPC port", config.ipc_addr, error))?;
         let http = std::net::TcpListener::bind(config.http_addr)
@@ -127,6 +132,7 @@ impl DataServer {
         let state = Arc::new(State::new(env, config, volumes, identity));
         let scanners = Scanners::start(&state.volumes, &state.config.scan).map_err(StartError::Scanners)?;
         let _ = state.scanners.set(scanners);
+        let _ = state.rpc.set(RpcCalls { calls, load: ipc.load() });
         service.attach(state.clone());
 
         let (mut progress, mut talks) = (Vec::new(), Vec::new());

@@ -42,6 +42,8 @@ pub struct State {
     pub moves: Arc<Moves>,
     /// The times of packets to other servers, and of operations on the disks.
     pub slowness: Slowness,
+    /// The calls of the RPC port. There are none until the server has started.
+    pub(crate) rpc: OnceLock<RpcCalls>,
     /// The segments of shared memory that clients of this machine have.
     pub short_circuit: Arc<ShortCircuit>,
     /// Settings that change while the server runs.
@@ -59,6 +61,12 @@ pub struct State {
     pub(crate) fill_room: FillRoom,
     reads: AtomicU64,
     end: watch::Sender<Option<String>>,
+}
+
+/// What is measured of the RPC port.
+pub(crate) struct RpcCalls {
+    pub calls: Arc<measures::Calls>,
+    pub load: rpc::Load,
 }
 
 /// The counters of the transfer service for `/metrics`. Each part of the service counts its own work.
@@ -112,6 +120,7 @@ impl State {
             scanners: OnceLock::new(),
             moves,
             slowness,
+            rpc: OnceLock::new(),
             short_circuit: Arc::default(),
             reconfiguration,
             disk_balancer: DiskBalancer::default(),

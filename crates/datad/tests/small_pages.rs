@@ -11,6 +11,8 @@ mod prom_record;
 use datad::DataServer;
 use monitors::questions;
 use played::{Metadata, POOL, http, serve, start, store_block};
+use proto::{hdfs as p, protocol::CLIENT_DATANODE};
+use rpc::{Client, ClientOptions};
 
 /// Metrics of Hadoop that are left out whole, by how their names begin, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -19,12 +21,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("ugi_metrics", "logins by Kerberos, and Java's look-ups of groups"),
     ("jvm_metrics_gc_", "Java's collectors by name"),
     ("fs_volume_", "operations on files by kind; slow disks are found otherwise"),
-    ("rpc_", "the calls of data servers' RPC port are not counted one by one"),
-    ("rpcdetailed_", "likewise"),
 ];
 
-/// Of this record the numbers are shown that Clover counts. `/jmx` leaves out the same attributes.
-const IN_PART: &str = "datanode_";
+/// Of these records the numbers are shown that Clover counts. `/jmx` leaves out the same attributes.
+const IN_PART: [&str; 2] = ["datanode_", "rpc_"];
 
 /// Of the volumes' record these are left out: Clover does not know them.
 const SINGLE: [&str; 1] = [
@@ -54,12 +54,47 @@ async fn metrics_have_hadoops_names_types_and_labels() {
     let lacking: Vec<_> = lacking
         .iter()
         .filter(|name| !LEFT_OUT.iter().any(|(start, _)| name.starts_with(start)))
-        .filter(|name| !name.starts_with(IN_PART))
+        .filter(|name| !IN_PART.iter().any(|start| name.starts_with(start)))
         .collect();
     assert_eq!(lacking, SINGLE);
     for wanted in ["datanode_bytes_written{", "jvm_metrics_mem_heap_used_m{"] {
         assert!(body(&answer).lines().any(|line| line.starts_with(wanted)), "{wanted}");
     }
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_the_rpc_port_are_counted_and_timed() {
+    let root = tempfile::tempdir().unwrap();
+    let (server, _rpc) = registered(root.path()).await;
+    let address = server.ipc_addr().to_string();
+    let client = Client::connect(address, CLIENT_DATANODE, "ann", ClientOptions::default());
+    for _ in 0..3 {
+        let _: p::GetDatanodeInfoResponseProto =
+            client.call("getDatanodeInfo", &p::GetDatanodeInfoRequestProto {}).await.unwrap();
+    }
+    let unknown = p::GetReplicaVisibleLengthRequestProto {
+        block: p::ExtendedBlockProto { pool_id: POOL.into(), block_id: 77, ..Default::default() },
+    };
+    let refused: Result<p::GetReplicaVisibleLengthResponseProto, _> =
+        client.call("getReplicaVisibleLength", &unknown).await;
+    refused.unwrap_err();
+    let metrics = http(&server, "/metrics").await;
+    for line in [
+        "clover_data_rpc_call_seconds_count{protocol=\"ClientDatanodeProtocol\",method=\"getDatanodeInfo\",stage=\"total\"} 3",
+        "clover_data_rpc_calls_refused_total{protocol=\"ClientDatanodeProtocol\",method=\"getReplicaVisibleLength\"} 1",
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
+    }
+    let port = server.ipc_addr().port();
+    let bean =
+        http(&server, &format!("/jmx?qry=Hadoop:service=DataNode,name=RpcActivityForPort{port}")).await;
+    for attribute in
+        ["\"RpcProcessingTimeNumOps\" : 4,", "\"RpcCallSuccesses\" : 3,", "\"NumOpenConnections\" : 1,"]
+    {
+        assert!(bean.contains(attribute), "{attribute}: {bean}");
+    }
+    assert!(http(&server, "/prom").await.lines().any(|line| line.starts_with("rpc_rpc_queue_time_num_ops{")));
     server.shutdown().await;
 }
 

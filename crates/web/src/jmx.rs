@@ -6,9 +6,11 @@ mod bean;
 pub(crate) mod layout;
 mod pattern;
 mod process;
+mod rpc_port;
 
 pub use bean::{Bean, BeanSource, Beans, Counters, Record};
 pub use process::put_process_beans;
+pub use rpc_port::{RpcPort, mean_ms, put_rpc_methods, put_rpc_port};
 
 use crate::{
     parameters::Parameters,

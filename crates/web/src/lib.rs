@@ -6,6 +6,7 @@
 
 pub mod amounts;
 pub mod body;
+mod calls;
 mod connection;
 mod connections;
 pub mod data_node;
@@ -36,6 +37,7 @@ mod stacks;
 mod times;
 
 pub use axum::http;
+pub use calls::put_calls;
 pub use connection::Connection;
 pub use connections::Peer;
 pub use facts::{CallSource, EndangeredSource, Facts, Sources, Superusers};

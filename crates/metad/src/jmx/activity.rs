@@ -1,11 +1,11 @@
 //! `NameNodeActivity`, the two beans of an RPC port, and the busiest users.
 
-use super::Look;
-use measures::{Figures, STAGES, WINDOWS};
+use super::{Look, SERVICE};
+use measures::{Figures, WINDOWS};
 use proto::methods;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use web::jmx::{Beans, Counters, Record};
+use web::jmx::{Beans, Counters, Record, RpcPort, mean_ms, put_rpc_methods, put_rpc_port};
 
 /// How many users are shown for an operation (`dfs.namenode.top.num.users`).
 const USERS_MAX: usize = 10;
@@ -13,29 +13,30 @@ const USERS_MAX: usize = 10;
 /// How many pairs of a user and a method the list of the busiest is made from.
 const PAIRS_MAX: usize = 1_000;
 
-/// The records of metrics that these beans are made from.
+/// The record of metrics that `NameNodeActivity` is made from.
 const NAME_NODE: Record = Record {
     name: "namenode",
     counters: Counters::AllBut(&["TotalFileOps", "FsImageLoadTime", "SafeModeTime"]),
 };
-const RPC: Record = Record {
-    name: "rpc",
-    counters: Counters::AllBut(&[
-        "CallQueueLength",
-        "NumDroppedConnections",
-        "NumOpenConnections",
-        "TotalRequests",
-    ]),
-};
-const RPC_DETAILED: Record = Record { name: "rpcdetailed", counters: Counters::AllBut(&[]) };
-
 pub fn put(look: &Look<'_>, beans: &mut Beans<'_>) {
     let own = "NameNodeActivity";
     beans.put_record(look.name(own), NAME_NODE, own, || name_node(look));
-    let of_port = format!("RpcActivityForPort{}", look.port);
-    beans.put_record(look.name(&of_port), RPC, of_port, || port(look));
-    let of_methods = format!("RpcDetailedActivityForPort{}", look.port);
-    beans.put_record(look.name(&of_methods), RPC_DETAILED, of_methods, || methods(look));
+    let port = || {
+        let load = look.core.load.get();
+        let (received_bytes, sent_bytes) = load.map_or((0, 0), rpc::Load::traffic);
+        RpcPort {
+            port: look.port,
+            server_name: "ClientNamenodeProtocol",
+            host_name: &look.process().host_name,
+            methods: look.methods(),
+            connections: load.map_or(0, rpc::Load::connections),
+            received_bytes,
+            sent_bytes,
+            dropped: look.core.env.descriptors.refused(),
+        }
+    };
+    put_rpc_port(beans, SERVICE, look.port, port);
+    put_rpc_methods(beans, SERVICE, look.port, port);
 }
 
 /// How often these methods were called.
@@ -47,10 +48,6 @@ fn calls(look: &Look<'_>, names: &[&str]) -> u64 {
 fn done(look: &Look<'_>, names: &[&str]) -> u64 {
     let of_name = look.methods().iter().filter(|of| names.contains(&of.method));
     of_name.map(|of| of.stages[0].count().saturating_sub(of.refused)).sum()
-}
-
-fn mean_ms(figures: &Figures) -> f64 {
-    figures.mean_ns() as f64 / 1e6
 }
 
 fn name_node(look: &Look<'_>) -> Value {
@@ -125,68 +122,6 @@ fn name_node(look: &Look<'_>) -> Value {
     };
     attributes.extend(others);
     Value::Object(attributes)
-}
-
-/// The stages of all calls together.
-fn all_calls(look: &Look<'_>) -> [Figures; STAGES.len()] {
-    let mut sums: [Figures; STAGES.len()] = Default::default();
-    for of in look.methods() {
-        sums.iter_mut().zip(&of.stages).for_each(|(sum, stage)| sum.add(stage));
-    }
-    sums
-}
-
-fn port(look: &Look<'_>) -> Value {
-    let [queue, processing, total] = all_calls(look);
-    let refused: u64 = look.methods().iter().map(|of| of.refused).sum();
-    let connections = look.core.load.get().map_or(0, rpc::Load::connections);
-    let (received_bytes, sent_bytes) = look.core.load.get().map_or((0, 0), rpc::Load::traffic);
-    json!({
-        "tag.port": look.port.to_string(),
-        "tag.serverName": "ClientNamenodeProtocol",
-        "tag.Context": "rpc",
-        "tag.Hostname": look.process().host_name,
-        "ReceivedBytes": received_bytes,
-        "SentBytes": sent_bytes,
-        "RpcQueueTimeNumOps": queue.count(),
-        "RpcQueueTimeAvgTime": mean_ms(&queue),
-        "RpcProcessingTimeNumOps": processing.count(),
-        "RpcProcessingTimeAvgTime": mean_ms(&processing),
-        "RpcResponseTimeNumOps": total.count(),
-        "RpcResponseTimeAvgTime": mean_ms(&total),
-        "RpcCallSuccesses": total.count().saturating_sub(refused),
-        "RpcSlowCalls": 0,
-        "TotalRequests": total.count(),
-        "NumOpenConnections": connections,
-        "CallQueueLength": 0,
-        "NumDroppedConnections": look.core.env.descriptors.refused(),
-        "RpcAuthenticationFailures": 0,
-        "RpcAuthenticationSuccesses": 0,
-        "RpcAuthorizationFailures": 0,
-        "RpcClientBackoff": 0,
-    })
-}
-
-/// Each method that has been called, under Hadoop's name of its numbers: `GetFileInfoNumOps`.
-fn methods(look: &Look<'_>) -> Value {
-    let mut counted: BTreeMap<String, Figures> = BTreeMap::new();
-    for of in look.methods() {
-        counted.entry(capitalised(of.method)).or_default().add(&of.stages[1]);
-    }
-    let mut attributes = Map::new();
-    attributes.insert("tag.port".into(), look.port.to_string().into());
-    attributes.insert("tag.Context".into(), "rpcdetailed".into());
-    attributes.insert("tag.Hostname".into(), look.process().host_name.clone().into());
-    for (name, figures) in counted {
-        attributes.insert(format!("{name}NumOps"), figures.count().into());
-        attributes.insert(format!("{name}AvgTime"), mean_ms(&figures).into());
-    }
-    Value::Object(attributes)
-}
-
-fn capitalised(method: &str) -> String {
-    let mut letters = method.chars();
-    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
 /// The busiest users in each window, in the shape of HDFS's nntop: by the commands of the audit log, so what servers say to each other is not in it.

@@ -2,37 +2,18 @@
 
 use crate::core::Core;
 use env::Clock;
-use measures::{STAGES, WINDOWS};
+use measures::WINDOWS;
 use std::fmt;
 use web::prometheus_client::{
     encoding::{DescriptorEncoder, EncodeMetric},
-    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
+    metrics::{MetricType, gauge::ConstGauge},
 };
 
 /// How many pairs of a user and a method are shown for each window, the busiest ones: HDFS's nntop shows as many.
 const TOP_MAX: usize = 10;
 
 pub fn put(core: &Core, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-    let methods = core.calls.methods();
-    let sets = methods.iter().flat_map(|of| {
-        let stages = STAGES.into_iter().zip(&of.stages);
-        stages.map(|(stage, figures)| {
-            let labels = vec![("protocol", short(of.protocol)), ("method", of.method), ("stage", stage)];
-            (labels, figures)
-        })
-    });
-    let help = "How long calls of a method waited for a thread (queue), had one until they were answered (processing), and both (total)";
-    web::put_times(encoder, ("clover_rpc_call_seconds", help), sets)?;
-
-    if methods.iter().any(|of| of.refused > 0) {
-        let help = "Calls of a method that were answered by an error";
-        let mut family =
-            encoder.encode_descriptor("clover_rpc_calls_refused", help, None, MetricType::Counter)?;
-        for of in methods.iter().filter(|of| of.refused > 0) {
-            let labels = [("protocol", short(of.protocol)), ("method", of.method)];
-            ConstCounter::new(of.refused).encode(family.encode_family(&labels)?)?;
-        }
-    }
+    web::put_calls(encoder, "clover_rpc", &core.calls.methods())?;
     put_others(core, encoder)?;
     put_users(core, encoder)
 }
@@ -66,9 +47,4 @@ fn put_users(core: &Core, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         }
     }
     Ok(())
-}
-
-/// The last part of a protocol's name: no two have the same.
-fn short(protocol: &str) -> &str {
-    protocol.rsplit('.').next().unwrap_or(protocol)
 }
