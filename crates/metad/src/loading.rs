@@ -33,13 +33,13 @@ impl LoadingPages {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub fn open(
+    pub async fn open(
         env: &Env,
         config: &MetaConfig,
         address: SocketAddr,
         progress: &Arc<Progress>,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        let listener = web::listen(address).await?;
         let web = show(env, config, listener.try_clone()?, progress)?;
         Ok(Self { web, listener })
     }

@@ -126,12 +126,14 @@ impl MetaServer {
     /// The system cannot start a thread.
     pub async fn start(env: Env, config: MetaConfig) -> Result<Self, StartError> {
         let progress = Arc::new(Progress::new(env.clock.moment()));
-        let pages = config.http_address.and_then(|address| {
-            LoadingPages::open(&env, &config, address, &progress)
+        let pages = match config.http_address {
+            None => None,
+            Some(address) => LoadingPages::open(&env, &config, address, &progress)
+                .await
                 // The process before this one may have the port for a moment yet. It is tried again when it is needed.
                 .inspect_err(|error| tracing::warn!(%address, %error, "no pages while this server loads"))
-                .ok()
-        });
+                .ok(),
+        };
         let loaded = Self::load(env, config, &progress).await;
         let listener = match pages {
             None => None,
@@ -270,12 +272,14 @@ impl MetaServer {
         let datanodes = datanodes::DatanodeSide::start(&core);
         let web = match core.config.http_address {
             None => None,
-            Some(address) => Some(
-                http_listener
-                    .map_or_else(|| std::net::TcpListener::bind(address), Ok)
-                    .and_then(|listener| crate::metrics::serve(&core, listener))
-                    .map_err(|source| StartError::Http { address, source })?,
-            ),
+            Some(address) => {
+                let failed = |source| StartError::Http { address, source };
+                let listener = match http_listener {
+                    Some(listener) => listener,
+                    None => web::listen(address).await.map_err(failed)?,
+                };
+                Some(crate::metrics::serve(&core, listener).map_err(failed)?)
+            }
         };
         let address = core.config.rpc_address;
         let service = Arc::new(Protocols { core: core.clone(), datanodes: datanodes.clone() });

@@ -48,5 +48,5 @@ pub use pages::{Pages, Watch};
 pub use process::put_process;
 pub use prometheus::prom;
 pub use prometheus_client;
-pub use server::Web;
+pub use server::{Web, listen};
 pub use times::put_times;

@@ -55,7 +55,7 @@ const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inlin
 const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:40rem;padding:0 1rem}\
     progress{width:100%;height:1.25rem}label{display:block;margin:1rem 0}";
 
-/// The router of such a server. Pages that tell something already may be merged with it: they go before.
+/// The router of such a server. Pages that have something to tell already are merged with it, and come first.
 pub fn loading(source: LoadingSource) -> Router {
     Router::new()
         .route("/webhdfs/{*path}", any(standby))
@@ -113,8 +113,8 @@ fn html(loading: &Loading) -> String {
             part.share
         );
     }
-    page += "<p>This page looks again every two seconds, and the page that you wanted comes by itself. Meanwhile another metadata server of the \
-             group answers. Also here: <a href=\"/startupProgress\">/startupProgress</a>, <a href=\"/health\">/health</a>, \
+    page += "<p>This page looks again every two seconds, and the page that you wanted comes by itself. Other metadata servers of the \
+             group answer meanwhile. Also here: <a href=\"/startupProgress\">/startupProgress</a>, <a href=\"/health\">/health</a>, \
              <a href=\"/jmx\">/jmx</a>, <a href=\"/stacks\">/stacks</a>.</p>\n</body></html>\n";
     page
 }

@@ -26,6 +26,15 @@ struct Shared {
     health: HealthSource,
 }
 
+/// Binds a socket for [`Web::serve`]. To be called within a runtime.
+///
+/// # Errors
+/// Those of [`Web::bind`].
+pub async fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
+    // More connections may wait for it than for one that the standard library binds.
+    TcpListener::bind(addr).await?.into_std()
+}
+
 impl Web {
     /// Binds and serves. Port 0 takes any free one; see [`Web::local_addr`].
     ///
@@ -46,7 +55,7 @@ impl Web {
         health: HealthSource,
         pages: Pages,
     ) -> io::Result<Web> {
-        Self::serve(TcpListener::bind(addr).await?.into_std()?, registry, health, pages)
+        Self::serve(listen(addr).await?, registry, health, pages)
     }
 
     /// Serves a socket that is bound already. To be called within a runtime.
