@@ -8,6 +8,7 @@ use crate::{
     start::{Progress, Reached},
 };
 use env::Env;
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     io,
@@ -18,14 +19,18 @@ use web::{
     Health, Pages, Sources, Web,
     in_sync::InSync,
     loading::{Loading, Part, loading},
-    name_node::{NameNode, Racks, name_node},
+    name_node::start_of_name_node,
     prometheus_client::{collector::Collector, encoding::DescriptorEncoder, registry::Registry},
 };
 
 /// The HTTP port of a server that is not up yet.
 pub struct LoadingPages {
-    web: Web,
+    env: Env,
+    config: MetaConfig,
+    progress: Arc<Progress>,
     listener: TcpListener,
+    /// `None` while the port is lent.
+    web: Mutex<Option<Web>>,
 }
 
 impl LoadingPages {
@@ -41,23 +46,46 @@ impl LoadingPages {
     ) -> io::Result<Self> {
         let listener = web::listen(address).await?;
         let web = show(env, config, listener.try_clone()?, progress)?;
-        Ok(Self { web, listener })
+        Ok(Self {
+            env: env.clone(),
+            config: config.clone(),
+            progress: progress.clone(),
+            listener,
+            web: Mutex::new(Some(web)),
+        })
     }
 
-    /// Ends the pages. Connections that come from now on wait for those who take the socket.
-    pub async fn close(self) -> TcpListener {
-        self.web.shutdown().await;
-        self.listener
+    /// Ends the pages. Connections that come from now on wait for the pages that are served on this socket next.
+    ///
+    /// # Errors
+    /// The process has no file descriptor left.
+    pub async fn lend(&self) -> io::Result<TcpListener> {
+        let web = self.web.lock().take();
+        if let Some(web) = web {
+            web.shutdown().await;
+        }
+        self.listener.try_clone()
+    }
+
+    /// Shows the pages again. To be called within a runtime.
+    pub fn resume(&self) {
+        let shown = self
+            .listener
+            .try_clone()
+            .and_then(|listener| show(&self.env, &self.config, listener, &self.progress));
+        match shown {
+            Ok(web) => *self.web.lock() = Some(web),
+            Err(error) => tracing::warn!(%error, "no pages while this server loads"),
+        }
     }
 }
 
 fn show(env: &Env, config: &MetaConfig, listener: TcpListener, progress: &Arc<Progress>) -> io::Result<Web> {
     let (told, clock) = (progress.clone(), env.clock.clone());
-    let small = name_node(NameNode {
-        is_active: Arc::new(|| false),
-        racks: Arc::new(Racks::new),
-        start: Arc::new(move || jmx::start_of_loading(&told, clock.moment())),
-    });
+    let started = start_of_name_node(
+        Arc::new(|| false),
+        Arc::new(move || jmx::start_of_loading(&told, clock.moment())),
+    );
     let not_yet = web::in_sync::in_sync(Arc::new(|| InSync { is_in_sync: false, state: STATE }));
     let beans = jmx::source_of_loading(progress, env);
     let (shown, clock) = (progress.clone(), env.clock.clone());
@@ -69,7 +97,7 @@ fn show(env: &Env, config: &MetaConfig, listener: TcpListener, progress: &Arc<Pr
             parts: parts(&reached),
         }
     }));
-    let router = small.merge(not_yet).merge(for_people);
+    let router = started.merge(not_yet).merge(for_people);
     let router = router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans));
     // The settings of the port hold from its first connection on; the pages of the program need a server that is up.
     let own = &config.pages;

@@ -17,6 +17,7 @@ use crate::{
     fatal::Fatal,
     format::{self, ClusterError, Layout},
     image_reading,
+    loading::LoadingPages,
     member::{GroupMember, Parts},
     partition::{self, Partition, queue::Queue},
     peers::Secret,
@@ -106,13 +107,14 @@ pub struct Recovered {
 
 /// Blocks while the image and the journal are read, and while a damaged store is repaired: that takes as long as others need to
 /// be there. `stop` ends it.
-/// `answer` is the server's answer to a call of a client. `progress` is told how far it is.
+/// `answer` is the server's answer to a call of a client. `progress` is told how far it is. `pages` have the HTTP port meanwhile.
 pub fn recover(
     env: Env,
     mut config: MetaConfig,
     answer: AnswerCall,
     stop: &AtomicBool,
     progress: &Progress,
+    pages: Option<&LoadingPages>,
 ) -> Result<Recovered, RecoverError> {
     let began = progress.began;
     config.group.timing.check().map_err(RecoverError::Timing)?;
@@ -124,6 +126,7 @@ pub fn recover(
     let group = cluster.group;
     let layout = Layout::of(&config.name_directory, group);
     let coordinator = open_coordinator(&env, &config.group.coordinator, &layout.coordinator)?;
+    progress.at(Stage::Coordinator);
     // Before anything is written there: a wrong path must not touch another cluster.
     let text = patiently("the cluster", || coord::wait(|done| coordinator.read_cluster(done)))?;
     check_cluster(text.as_deref(), &cluster, &config.name_directory)?;
@@ -139,6 +142,7 @@ pub fn recover(
     let records =
         patiently("the members' records", || coord::wait(|done| coordinator.read_members(group, done)))?;
 
+    progress.at(Stage::Opening);
     let mut recovery = open_store(&env, &layout.store, &cluster, &config, &view, &records, &coordinator)?;
     let member = recovery.state().identity.member;
     let seed = env.random.next_u64();
@@ -154,13 +158,14 @@ pub fn recover(
         progress.at(Stage::Repair);
         let (env, config, cluster, store) = (&env, &config, &cluster, layout.store.as_path());
         let outcome = repair::run(
-            &Means { env, config, cluster, secret, coordinator: &coordinator, store, stop },
+            &Means { env, config, cluster, secret, coordinator: &coordinator, store, stop, pages },
             &damage,
         )?;
         if outcome == Outcome::Sound && std::mem::replace(&mut is_repaired, true) {
             // Nothing is missing, and it cannot be read back all the same.
             return Err(damage.into());
         }
+        progress.at(Stage::Opening);
         recovery = open_or_wait(env, store, cluster, config, &coordinator)?;
     };
 

@@ -22,6 +22,7 @@ use crate::{
         fetch::Pieces,
         source::{Asker, Source},
     },
+    loading::LoadingPages,
     peers::Secret,
 };
 use base::{GroupView, LogPoint, MemberId, MemberLife, MemberStore, Sn};
@@ -75,6 +76,8 @@ pub struct Means<'a> {
     pub coordinator: &'a Arc<dyn Coordinator>,
     pub store: &'a Path,
     pub stop: &'a AtomicBool,
+    /// They have the HTTP port, and lend it while the repair has more to tell.
+    pub pages: Option<&'a LoadingPages>,
 }
 
 /// The outcome for the store.
@@ -98,7 +101,7 @@ pub fn run(means: &Means<'_>, damage: &RecoverError) -> Result<Outcome, Error> {
     let me = MemberStore { member: repair.state().identity.member, generation: repair.state().generation };
     let boot = repair.state().boot;
     let desk = Arc::new(Desk::new(means, me, repair));
-    let open = desk::open(&desk, means.config)?;
+    let open = desk::open(&desk, means.config, means.pages)?;
     let record = MemberRecord {
         // No life of its own: this process has acknowledged nothing, and does not until it takes part.
         life: MemberLife { store: me, boot },
@@ -126,6 +129,9 @@ pub fn run(means: &Means<'_>, damage: &RecoverError) -> Result<Outcome, Error> {
     };
     let ended = repairer.rounds();
     open.close(&repairer.runtime);
+    if let Some(pages) = means.pages {
+        pages.resume();
+    }
     match ended? {
         End::Whole(repair) => {
             let mended = repair.mend()?;

@@ -132,18 +132,26 @@ impl MetaServer {
                 .await
                 // The process before this one may have the port for a moment yet. It is tried again when it is needed.
                 .inspect_err(|error| tracing::warn!(%address, %error, "no pages while this server loads"))
-                .ok(),
+                .ok()
+                .map(Arc::new),
         };
-        let loaded = Self::load(env, config, &progress).await;
+        let loaded = Self::load(env, config, &progress, pages.clone()).await;
+        // Before an error is looked at: a member that waits needs the port.
         let listener = match pages {
             None => None,
-            Some(pages) => Some(pages.close().await),
+            // Without a descriptor the port is bound anew, or the start fails there.
+            Some(pages) => pages.lend().await.ok(),
         };
         Self::come_up(loaded?, listener).await
     }
 
     /// Reads back what the directory holds.
-    async fn load(env: Env, config: MetaConfig, progress: &Arc<Progress>) -> Result<Recovered, StartError> {
+    async fn load(
+        env: Env,
+        config: MetaConfig,
+        progress: &Arc<Progress>,
+        pages: Option<Arc<LoadingPages>>,
+    ) -> Result<Recovered, StartError> {
         let descriptors = &env.descriptors;
         if descriptors.limit() < env::descriptors::LIMIT_MIN {
             return Err(StartError::Descriptors { limit: descriptors.limit() });
@@ -158,7 +166,7 @@ impl MetaServer {
         let starting = Starting::default();
         let (is_given_up, progress) = (starting.0.clone(), progress.clone());
         let recovered = tokio::task::spawn_blocking(move || {
-            recover::recover(env, config, protocols::answer, &is_given_up, &progress)
+            recover::recover(env, config, protocols::answer, &is_given_up, &progress, pages.as_deref())
         })
         .await
         .expect("recovery does not panic")?;

@@ -20,6 +20,8 @@ pub struct Progress {
 /// What a server does at the moment to come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// The coordinator is asked for the group. It is asked again for a while if it does not answer.
+    Coordinator,
     Opening,
     Image,
     Journal,
@@ -34,6 +36,7 @@ impl Stage {
     /// For people, behind "this server".
     pub fn about(self) -> &'static str {
         match self {
+            Self::Coordinator => "asks the coordinator for its group",
             Self::Opening => "opens its store",
             Self::Image => "reads the image of the namespace",
             Self::Journal => "applies the changes behind the image",

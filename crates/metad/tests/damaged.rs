@@ -2,7 +2,7 @@
 
 mod cluster;
 
-use cluster::{Cluster, until};
+use cluster::{Cluster, Plan, page, until};
 use journal::record::{HEADER_BYTES, Header};
 use proto::clover::admin as p;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -62,6 +62,38 @@ async fn three_logs_damaged_in_different_places_lose_nothing() {
     cluster.wait_until_equal().await;
     let after: Vec<u64> = (1..=3).map(|member| generation(&cluster, member)).collect();
     assert_eq!(after, generations, "no store was given up");
+    cluster.end().await;
+}
+
+/// The port has the pages of a start, then those of a repair, and in the end the server's own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_damaged_member_tells_on_its_http_port_what_it_lacks_and_then_comes_up() {
+    let pages = cluster::free_address();
+    let plan = Plan::group(3).adjusted(move |member, config| {
+        config.http_address = (member == 1).then_some(pages);
+    });
+    let (mut cluster, first) = plan.in_sync().await;
+    for number in 0..10 {
+        cluster.mkdirs(first, &format!("/kept/{number}")).await;
+    }
+    cluster.wait_until_equal().await;
+    cluster.kill_all().await;
+    flip(&cluster, 1, 8);
+
+    let mut starting = cluster.begin_together(&[1]);
+    until("the damaged member says so", async || {
+        let told = page(pages, "/health").await.unwrap_or_default();
+        told.starts_with("HTTP/1.1 503") && told.contains("\"state\":\"damaged\"")
+    })
+    .await;
+    starting.extend(cluster.begin_together(&[2, 3]));
+    for member in 1..=3 {
+        cluster.await_start(&mut starting, member).await;
+    }
+    let active = cluster.wait_for_active(&[]).await;
+    cluster.wait_in_sync(active, 3).await;
+    let told = page(pages, "/health").await.unwrap();
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
     cluster.end().await;
 }
 

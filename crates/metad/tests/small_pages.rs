@@ -208,9 +208,13 @@ async fn a_server_that_reads_its_image_tells_how_far_it_is() {
     };
     assert!(health.starts_with("HTTP/1.1 503") && health.contains("\"state\":\"loading\""), "{health}");
     assert_eq!(ask(pages, "/live").await.0, 200);
-    for (path, status) in
-        [("/ready", 503), ("/in-sync", 503), ("/isActive", 405), ("/webhdfs/v1/?op=LISTSTATUS", 403)]
-    {
+    for (path, status) in [
+        ("/ready", 503),
+        ("/in-sync", 503),
+        ("/isActive", 405),
+        ("/topology", 503),
+        ("/webhdfs/v1/?op=LISTSTATUS", 403),
+    ] {
         assert_eq!(ask(pages, path).await.0, status, "{path}");
     }
     let (status, body) = ask(pages, "/startupProgress").await;

@@ -28,24 +28,34 @@ pub struct RackServer {
 /// The facts that the pages tell. Each is asked at each request, and must be quick.
 #[derive(Clone)]
 pub struct NameNode {
-    pub is_active: Arc<dyn Fn() -> bool + Send + Sync>,
-    pub racks: Arc<dyn Fn() -> Racks + Send + Sync>,
-    /// The start of the server, in the shape of Hadoop's page.
-    pub start: Arc<dyn Fn() -> Value + Send + Sync>,
+    pub is_active: IsActive,
+    pub racks: RackSource,
+    pub start: StartSource,
 }
+
+/// Tells the racks.
+pub type RackSource = Arc<dyn Fn() -> Racks + Send + Sync>;
+/// Tells whether the server is active.
+pub type IsActive = Arc<dyn Fn() -> bool + Send + Sync>;
+/// Tells of the start of the server, in the shape of Hadoop's page.
+pub type StartSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// The pages `/isActive`, `/topology` and `/startupProgress`.
 pub fn name_node(source: NameNode) -> Router {
-    Router::new()
-        .route("/isActive", get(is_active))
-        .route("/topology", get(topology))
-        .route("/startupProgress", get(start))
-        .with_state(source)
+    let NameNode { is_active, racks, start } = source;
+    let topology = Router::new().route("/topology", get(topology)).with_state(racks);
+    topology.merge(start_of_name_node(is_active, start))
+}
+
+/// Those of the pages that a server has before it knows its data servers.
+pub fn start_of_name_node(active: IsActive, told: StartSource) -> Router {
+    let router = Router::new().route("/isActive", get(is_active)).with_state(active);
+    router.merge(Router::new().route("/startupProgress", get(start)).with_state(told))
 }
 
 /// The question of a load balancer that wants the active alone. A standby answers 405, as in Hadoop.
-async fn is_active(State(source): State<NameNode>) -> impl IntoResponse {
-    let (status, text) = match (source.is_active)() {
+async fn is_active(State(source): State<IsActive>) -> impl IntoResponse {
+    let (status, text) = match source() {
         true => (StatusCode::OK, "I am Active!"),
         false => (StatusCode::METHOD_NOT_ALLOWED, "I am not Active!"),
     };
@@ -57,8 +67,8 @@ async fn is_active(State(source): State<NameNode>) -> impl IntoResponse {
     (status, headers, text)
 }
 
-async fn topology(State(source): State<NameNode>, headers: HeaderMap) -> impl IntoResponse {
-    let racks = (source.racks)();
+async fn topology(State(source): State<RackSource>, headers: HeaderMap) -> impl IntoResponse {
+    let racks = source();
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let (kind, text) = match accept.is_some_and(|accept| accept.contains("json")) {
         true => ("application/json; charset=utf-8", topology_json(&racks)),
@@ -67,10 +77,10 @@ async fn topology(State(source): State<NameNode>, headers: HeaderMap) -> impl In
     ([(header::CONTENT_TYPE, kind)], text)
 }
 
-async fn start(State(source): State<NameNode>) -> impl IntoResponse {
+async fn start(State(source): State<StartSource>) -> impl IntoResponse {
     let headers =
         [(header::CONTENT_TYPE, "application/json; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, (source.start)().to_string())
+    (headers, source().to_string())
 }
 
 /// Hadoop's text for a cluster without live data servers, in either format.

@@ -12,6 +12,7 @@ use crate::{
         reads::Reads,
         serve::{self, Shelf},
     },
+    loading::LoadingPages,
     peers::Secret,
 };
 use base::{Entry, FsError, GroupId, GroupView, LogPoint, MemberId, MemberStore, Sn};
@@ -363,8 +364,8 @@ impl Service for Calls {
     }
 }
 
-/// Opens the ports. Within a runtime, on a thread that may block.
-pub fn open(desk: &Arc<Desk>, config: &MetaConfig) -> Result<Open, Error> {
+/// Opens the ports; `pages` have that of HTTP, and lend it. Within a runtime, on a thread that may block.
+pub fn open(desk: &Arc<Desk>, config: &MetaConfig, pages: Option<&LoadingPages>) -> Result<Open, Error> {
     let address = config.rpc_address;
     let mut rpc_config = rpc::ServerConfig::new(address, Arc::new(Calls(desk.clone())));
     rpc_config.limits.frame_bytes_max = config.call_queue.frame_bytes_max;
@@ -375,9 +376,15 @@ pub fn open(desk: &Arc<Desk>, config: &MetaConfig) -> Result<Open, Error> {
             let asked = desk.clone();
             let health = Arc::new(move || asked.health());
             let registry = Arc::new(Registry::default());
-            let web =
-                Handle::current().block_on(Web::bind_with(address, registry, health, config.pages.clone()));
-            Some(web.map_err(|source| Error::Bind { address, source })?)
+            let failed = |source| Error::Bind { address, source };
+            let listener = Handle::current().block_on(async {
+                match pages {
+                    Some(pages) => pages.lend().await,
+                    None => web::listen(address).await,
+                }
+            });
+            let listener = listener.map_err(failed)?;
+            Some(Web::serve(listener, registry, health, config.pages.clone()).map_err(failed)?)
         }
     };
     Ok(Open { rpc, web })
