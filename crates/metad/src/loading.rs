@@ -1,6 +1,6 @@
 //! The pages of a metadata server while it reads its image and its journal: how far it is, and that it cannot answer yet.
 //!
-//! They have the socket that the server's own pages get afterwards, so nobody is refused in between.
+//! They have the socket that the server's own pages get afterwards: connections that come in between wait for these.
 
 use crate::{
     config::MetaConfig,
@@ -89,14 +89,15 @@ fn show(env: &Env, config: &MetaConfig, listener: TcpListener, progress: &Arc<Pr
     let not_yet = web::in_sync::in_sync(Arc::new(|| InSync { is_in_sync: false, state: STATE }));
     let beans = jmx::source_of_loading(progress, env);
     let (shown, clock) = (progress.clone(), env.clock.clone());
-    let for_people = loading(Arc::new(move || {
+    let source = Arc::new(move || {
         let reached = shown.reached();
         Loading {
             does: reached.stage.about(),
             since_ms: clock.moment().ms_since(shown.began),
             parts: parts(&reached),
         }
-    }));
+    });
+    let for_people = loading(source, config.group.peer_address.is_none());
     let router = started.merge(not_yet).merge(for_people);
     let router = router.merge(web::jmx::jmx(beans.clone())).merge(web::prom(beans));
     // The settings of the port hold from its first connection on; the pages of the program need a server that is up.

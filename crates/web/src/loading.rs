@@ -56,24 +56,29 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,
     progress{width:100%;height:1.25rem}label{display:block;margin:1rem 0}";
 
 /// The router of such a server. Pages that have something to tell already are merged with it, and come first.
-pub fn loading(source: LoadingSource) -> Router {
+/// `is_alone`: there are no other metadata servers.
+pub fn loading(source: LoadingSource, is_alone: bool) -> Router {
+    // A client of WebHDFS that gets the first asks its other servers next, and one that gets the second waits. Hadoop's NameNode always has the
+    // second here, for which a client waits although another server may serve.
+    let (status, class) = match is_alone {
+        false => (StatusCode::FORBIDDEN, exception::STANDBY),
+        true => (StatusCode::SERVICE_UNAVAILABLE, exception::RETRIABLE),
+    };
+    let webhdfs = move |State(source): State<LoadingSource>| async move { refused(&source(), status, class) };
     Router::new()
-        .route("/webhdfs/{*path}", any(standby))
+        .route("/webhdfs/{*path}", any(webhdfs))
         .route("/", any(show))
         .route("/{*path}", any(show))
         .with_state(source)
 }
 
-/// A client of WebHDFS that knows further servers asks these next. Hadoop's NameNode has another exception here, for which a client waits at this
-/// one server, although another one may serve.
-async fn standby(State(source): State<LoadingSource>) -> Response {
-    let message = format!("this server is not up yet: it {}", source().does);
-    let class = exception::STANDBY;
+fn refused(loading: &Loading, status: StatusCode, class: &'static str) -> Response {
+    let message = format!("this server is not up yet: it {}", loading.does);
     let exception = class.rsplit('.').next().unwrap_or(class);
     let body =
         json!({ "RemoteException": { "exception": exception, "javaClassName": class, "message": message } });
     let headers = [(header::RETRY_AFTER, AGAIN_SECONDS), (header::CONTENT_TYPE, "application/json")];
-    (StatusCode::FORBIDDEN, headers, body.to_string()).into_response()
+    (status, headers, body.to_string()).into_response()
 }
 
 async fn show(State(source): State<LoadingSource>, headers: HeaderMap) -> Response {
@@ -113,8 +118,8 @@ fn html(loading: &Loading) -> String {
             part.share
         );
     }
-    page += "<p>This page looks again every two seconds, and the page that you wanted comes by itself. Other metadata servers of the \
-             group answer meanwhile. Also here: <a href=\"/startupProgress\">/startupProgress</a>, <a href=\"/health\">/health</a>, \
+    page += "<p>This page looks again every two seconds, and the page that you wanted comes by itself. If the group has other \
+             metadata servers, they may answer meanwhile. Also here: <a href=\"/startupProgress\">/startupProgress</a>, <a href=\"/health\">/health</a>, \
              <a href=\"/jmx\">/jmx</a>, <a href=\"/stacks\">/stacks</a>.</p>\n</body></html>\n";
     page
 }
@@ -131,13 +136,17 @@ mod tests {
 
     /// The head and the body of an answer.
     async fn ask(path: &str, accept: &str) -> (String, String) {
+        ask_one(path, accept, false).await
+    }
+
+    async fn ask_one(path: &str, accept: &str, is_alone: bool) -> (String, String) {
         let part = |name, share, of: Option<&str>| Part { name, share, of: of.map(str::to_owned) };
         let source: LoadingSource = Arc::new(move || Loading {
             does: "reads the image",
             since_ms: 61_000,
             parts: vec![part("image", 0.4321, Some("1.50 GiB")), part("journal", 0.0, None)],
         });
-        let pages = Pages { router: loading(source), ..Pages::default() };
+        let pages = Pages { router: loading(source, is_alone), ..Pages::default() };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let web =
             Web::serve(listener, Arc::new(Registry::default()), Arc::new(Health::default), pages).unwrap();
@@ -182,6 +191,11 @@ mod tests {
                 Some("org.apache.hadoop.ipc.StandbyException"),
                 Some("this server is not up yet: it reads the image")
             )
+        );
+        let (head, refusal) = ask_one("/webhdfs/v1/a?op=OPEN", "*/*", true).await;
+        assert!(
+            head.starts_with("HTTP/1.1 503") && refusal.contains("RetriableException"),
+            "{head} {refusal}"
         );
     }
 }

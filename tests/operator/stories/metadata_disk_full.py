@@ -56,7 +56,7 @@ def run(make):
     member.process.end()
     fill(filler)
     member.start()
-    until("it has ended, or answers reads", lambda: not member.process.is_running or page(member, "/health")[0])
+    until("it has ended, or answers reads", lambda: not member.process.is_running or page(member, "/health")[0] == 200)
     if not member.process.is_running:
         check("make room" in member.process.tail() or "space" in member.process.tail().lower(), member.process.tail())
         filler.unlink()
