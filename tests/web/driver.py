@@ -68,8 +68,8 @@ class Browser:
     def command(self, name, parameters):
         return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": name, "params": parameters})
 
-    def wait(self, what, is_so):
-        until = time.monotonic() + PATIENCE_S
+    def wait(self, what, is_so, patience_s=PATIENCE_S):
+        until = time.monotonic() + patience_s
         while True:
             try:
                 found = is_so()
@@ -78,7 +78,7 @@ class Browser:
             except (OSError, RuntimeError):
                 pass
             if time.monotonic() > until:
-                raise SystemExit(f"after {PATIENCE_S} s not yet: {what}")
+                raise SystemExit(f"after {patience_s} s not yet: {what}")
             time.sleep(0.1)
 
     def open(self, url):
