@@ -42,7 +42,7 @@ pub struct State {
     pub moves: Arc<Moves>,
     /// The times of packets to other servers, and of operations on the disks.
     pub slowness: Slowness,
-    /// The calls of the RPC port. There are none until the server has started.
+    /// The measures of the RPC port. The field is empty until the server has started.
     pub(crate) rpc: OnceLock<RpcCalls>,
     /// The segments of shared memory that clients of this machine have.
     pub short_circuit: Arc<ShortCircuit>,
@@ -63,7 +63,7 @@ pub struct State {
     end: watch::Sender<Option<String>>,
 }
 
-/// What is measured of the RPC port.
+/// The counts and times of calls to the RPC port, and a view of its connections and its traffic.
 pub(crate) struct RpcCalls {
     pub calls: Arc<measures::Calls>,
     pub load: rpc::Load,

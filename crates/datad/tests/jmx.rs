@@ -19,7 +19,7 @@ const LEFT_OUT: &[(&str, &[&str])] = &[
     ("Hadoop:service=DataNode,name=FSDatasetState-*", &["LastDirScannerFinishTime"]),
 ];
 
-/// Of these beans a part is shown: what is counted.
+/// Clover shows only some attributes of these beans: the events that it counts.
 const IN_PART: [&str; 2] = ["DataNodeActivity-*", "RpcActivityForPort*"];
 
 #[tokio::test(flavor = "multi_thread")]

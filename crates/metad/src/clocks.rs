@@ -1,4 +1,4 @@
-//! How far the clocks of the other members are from this one's. The active reads them, for the verdict on the cluster.
+//! The differences between the clocks of the other members and the clock of this member. The active reads the clocks for its verdict on the cluster.
 
 pub mod reading;
 
@@ -10,7 +10,7 @@ use verdict::Clock;
 
 /// How often each clock is read.
 const PERIOD_MS: u64 = 60_000;
-/// A member that does not answer keeps its clock of before for so long.
+/// The last reading of a member's clock counts for so long if the member does not answer again.
 const KEPT_MS: u64 = 3 * PERIOD_MS;
 
 /// The clocks that were read lately.
@@ -22,7 +22,7 @@ impl Clocks {
         self.0.lock().insert(member, (clock, now));
     }
 
-    /// The clocks of the members as the active, `me`, tells them; nothing before it has read one.
+    /// The clocks that the active, `me`, tells others, its own among them. The list is empty until `me` has read the clock of another member.
     pub fn told(&self, me: MemberId, now: Moment) -> Vec<ClockProto> {
         let read = self.0.lock();
         let lately = read.iter().filter(|(_, (_, at))| now.ms_since(*at) < KEPT_MS);

@@ -33,7 +33,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// For people, behind "this server".
+    /// A phrase for people that follows the words "this server".
     pub fn about(self) -> &'static str {
         match self {
             Self::Coordinator => "asks the coordinator for its group",

@@ -15,7 +15,7 @@ use std::{fmt::Write, sync::Arc};
 /// How far the server is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loading {
-    /// What it does now, behind "This server".
+    /// What the server does now, as a phrase that follows the words "This server".
     pub does: &'static str,
     /// For how long it has been starting, in milliseconds.
     pub since_ms: u64,

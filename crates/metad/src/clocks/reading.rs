@@ -34,8 +34,8 @@ pub async fn run(core: Weak<Core>, stop: Arc<AtomicBool>) {
     }
 }
 
-/// Reads all clocks, one after the other: a call that waits for another one would not tell when the clock was read. The server is not held meanwhile: it may
-/// end, and start again, while a member that is away is waited for.
+/// Asks the other members one after the other. No question waits behind another one, since the error of a reading grows with the time of its call. This task
+/// keeps no reference to the server while it waits for an answer, so the server can stop and start again meanwhile.
 async fn read(core: &Weak<Core>) {
     let Some((env, user, me, records)) = core.upgrade().map(|core| {
         let member = &core.partition.member;

@@ -28,7 +28,7 @@ pub struct RpcPort<'a> {
     pub connections: usize,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// Connections that were refused.
+    /// Connections that the server has refused since its start.
     pub dropped: u64,
 }
 
